@@ -68,10 +68,29 @@ fn newest_versions() -> Result<(), String> {
             .args(["test", "--quiet", "--package", "grove", "--test", "it"])
             .args([&test, "--", "--include-ignored", "--nocapture"])
             .envs(variables.iter().cloned())
-            .env(REPORT, engines);
+            .env(REPORT, &engines);
         step::show("the newest programs", &mut cargo, LIMIT)?;
+        if engines
+            .split(',')
+            .any(|engine| engine == tools::CLAUDE.name())
+        {
+            say_how_it_delegates(&variables);
+        }
     }
     Ok(())
+}
+
+/// The session in which Claude Code delegates through `grove mcp`, with the newest version; what differs is said.
+fn say_how_it_delegates(variables: &[(&'static str, PathBuf)]) {
+    let mut cargo = workspace::cargo();
+    cargo
+        .args(["test", "--quiet", "--package", "grove", "--test", "it"])
+        .args(["mcp_delegation::", "--", "--nocapture"])
+        .envs(variables.iter().cloned());
+    match step::show("the newest Claude Code delegates", &mut cargo, LIMIT) {
+        Ok(()) => println!("PROGRAM claude: delegates as the pinned one does"),
+        Err(why) => println!("PROGRAM claude: delegates in another way, as shown above: {why}"),
+    }
 }
 
 /// Installs the newest version of a program and has the tests find it, if it is another one than the pinned.

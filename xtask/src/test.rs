@@ -41,6 +41,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
         verdict.step("install pyyaml", tools::install_yaml);
         verdict.step("install securesystemslib", tools::install_signatures);
         verdict.step("install node", tools::install_node);
+        verdict.step("install mcp for node", tools::install_mcp_sdk);
+        verdict.step("install mcp conformance", tools::install_mcp_conformance);
         verdict.step("install pi", tools::install_pi);
         verdict.step("install claude", || tools::CLAUDE.install());
         verdict.step("install codex", || tools::CODEX.install());

@@ -12,7 +12,8 @@ mod system_packages;
 
 pub(crate) use agents::{Agent, CLAUDE, CODEX, COPILOT, GEMINI, OPENCODE, PI_AGENT};
 pub(crate) use node::{
-    install_node, install_pi, node_program, pi_package, pi_subagents_acceptance,
+    install_mcp_conformance, install_mcp_sdk, install_node, install_pi, node_program, pi_package,
+    pi_subagents_acceptance,
 };
 pub(crate) use oracle::{install_mcp, install_oracle, install_signatures, install_yaml};
 pub(crate) use system_packages::{install_system_packages, strace_program};
@@ -32,6 +33,8 @@ pub(crate) fn environment() -> Vec<(&'static str, PathBuf)> {
     [
         ("GROVE_ORACLE_PYTHON", oracle::python()),
         ("GROVE_TEST_MCP_PYTHON", oracle::mcp_python()),
+        ("GROVE_TEST_MCP_SDK", node::mcp_sdk()),
+        ("GROVE_TEST_MCP_CONFORMANCE", node::mcp_conformance()),
         ("GROVE_TEST_NODE", node_program()),
         PI_AGENT.variable(),
         CLAUDE.variable(),

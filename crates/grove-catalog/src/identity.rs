@@ -36,10 +36,15 @@ pub fn folder_of(id: &str) -> &str {
 
 /// The path of the skill file below its root.
 pub fn file_below_root(layout: Layout, id: &str) -> String {
+    <[&str; 2]>::from(parts_below_root(layout, id)).concat()
+}
+
+/// The same in two parts: what the id says, and what follows from the layout.
+pub(crate) const fn parts_below_root(layout: Layout, id: &str) -> (&str, &'static str) {
     match layout {
-        Layout::Root => "SKILL.md".to_owned(),
-        Layout::Flat => [id, ".md"].concat(),
-        Layout::Folder => [id, "/SKILL.md"].concat(),
+        Layout::Root => ("", "SKILL.md"),
+        Layout::Flat => (id, ".md"),
+        Layout::Folder => (id, "/SKILL.md"),
     }
 }
 

@@ -3,24 +3,20 @@
 //! Nothing of the repository's or the person's runs: hooks, file system monitors, external diffs, text conversions and
 //! filters are off. An index beside the repository's own is used, so that nothing in it changes.
 
-use std::io::{Read as _, Write as _};
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Mutex;
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+mod bounded_command;
+mod working_tree;
 
-/// One command of git takes no longer.
-const LIMIT: Duration = Duration::from_mins(5);
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use bounded_command::finish;
+pub use working_tree::{Bringing, CapturedSubmodule, CapturedTree};
+
 /// Bytes that one command prints.
 const MOST_OUTPUT: u64 = 256 << 20;
-/// Bytes of new files that version control ignores and that are kept.
-const MOST_IGNORED: u64 = 32 << 20;
-/// Of what git says when it fails.
-const MOST_SAID: usize = 400;
 /// What is off whatever the configuration says.
-const OFF: [&str; 12] = [
+const OFF: [&str; 8] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.pager=cat",
@@ -28,16 +24,8 @@ const OFF: [&str; 12] = [
     "commit.gpgSign=false",
     "submodule.recurse=false",
     "diff.external=",
-    "filter.lfs.smudge=",
-    "filter.lfs.clean=",
-    "filter.lfs.process=",
-    "filter.lfs.required=false",
     "gc.auto=0",
 ];
-
-/// Held while a repository's list of working trees changes: `git worktree prune` takes one away that another `git` is
-/// adding in the same moment.
-static ADMINISTERING: Mutex<()> = Mutex::new(());
 
 /// Why something could not be done with a repository.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -67,19 +55,6 @@ pub struct RepositoryPlace {
     pub below: PathBuf,
     /// The commit that is checked out.
     pub head: String,
-}
-
-/// What was done in a working tree.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CapturedTree {
-    /// A patch for the commit that the tree began with.
-    pub patch: Vec<u8>,
-    /// How many files it changes.
-    pub files: u64,
-    /// New files that version control ignores, as a tar archive.
-    pub ignored: Option<Vec<u8>>,
-    /// What is in neither.
-    pub left: Option<String>,
 }
 
 /// git, with the environment that it sees.
@@ -133,7 +108,7 @@ impl Git {
 
     /// A commit of everything in a working tree as it is now, which nothing else knows of.
     pub fn snapshot(&self, top: &Path, scratch: &Path) -> Result<String, GitError> {
-        let tree = self.tree_now(top, "HEAD", &scratch.join("snapshot-index"))?;
+        let tree = self.tree_now(top, "HEAD", &scratch.join("snapshot-index"), &[])?;
         self.commit(top, &tree)
     }
 
@@ -149,70 +124,18 @@ impl Git {
         Ok(first_line(&made))
     }
 
-    /// Makes a working tree at a commit, with a patch put in. There is nothing at its place.
-    pub fn make(
-        &self,
-        repository: &Path,
-        base: &str,
-        folder: &Path,
-        patch: Option<&[u8]>,
-    ) -> Result<(), GitError> {
-        let path = folder.to_string_lossy();
-        // Once for a place that is known and gone, twice for one that a killed git left locked.
-        let words = [
-            "worktree", "add", "--force", "--force", "--detach", "-q", &path, base,
-        ];
-        let alone = ADMINISTERING.lock();
-        let added = self.run(repository, &words, &[], None);
-        drop(alone);
-        added?;
-        if let Some(patch) = patch.filter(|patch| !patch.is_empty()) {
-            let words = ["apply", "--whitespace=nowarn", "--binary", "-"];
-            self.run(folder, &words, &[], Some(patch))?;
-        }
-        Ok(())
-    }
-
-    /// What was done in a working tree since a commit.
-    pub fn capture(
+    /// The tree of everything in a folder's working tree as it is now, but for what is `apart`, by path from the top; none
+    /// where there is no repository with a commit.
+    pub fn tree(
         &self,
         folder: &Path,
-        base: &str,
         scratch: &Path,
-    ) -> Result<CapturedTree, GitError> {
-        let index = scratch.join("capture-index");
-        let tree = self.tree_now(folder, base, &index)?;
-        let patch = self.patch(folder, base, &tree)?;
-        let files = self.changed(folder, base, &tree)?.len() as u64;
-        // Shown to apply: the commit and the patch come to the very files that there are.
-        let check = scratch.join("check-index");
-        let check = check.to_string_lossy();
-        let with_check = [("GIT_INDEX_FILE", &*check)];
-        self.run(folder, &["read-tree", base], &with_check, None)?;
-        if !patch.is_empty() {
-            let words = ["apply", "--cached", "--binary", "--whitespace=nowarn", "-"];
-            self.run(folder, &words, &with_check, Some(&patch))?;
-        }
-        let applied = self.run(folder, &["write-tree"], &with_check, None)?;
-        if first_line(&applied) != tree {
-            return Err(GitError::NotTheSame);
-        }
-        let mut captured = CapturedTree {
-            patch,
-            files,
-            ..CapturedTree::default()
-        };
-        captured.left = self.populated_repositories(folder, &tree)?;
-        self.take_ignored(folder, &index, &mut captured)?;
-        Ok(captured)
-    }
-
-    /// The tree of everything in a folder's working tree as it is now; none where there is no repository with a commit.
-    pub fn tree(&self, folder: &Path, scratch: &Path) -> Result<Option<String>, GitError> {
+        apart: &[String],
+    ) -> Result<Option<String>, GitError> {
         match self.place(folder)? {
             Some(place) => {
                 let index = scratch.join("look-index");
-                self.tree_now(&place.top, "HEAD", &index).map(Some)
+                self.tree_now(&place.top, "HEAD", &index, apart).map(Some)
             }
             None => Ok(None),
         }
@@ -220,6 +143,22 @@ impl Git {
 
     /// The change from one tree to another.
     pub fn patch(&self, folder: &Path, base: &str, tree: &str) -> Result<Vec<u8>, GitError> {
+        self.patch_below(folder, base, tree, Path::new(""))
+    }
+
+    /// The same with names that begin with a folder.
+    fn patch_below(
+        &self,
+        folder: &Path,
+        base: &str,
+        tree: &str,
+        below: &Path,
+    ) -> Result<Vec<u8>, GitError> {
+        let [source, target] = ["--src-prefix=a/", "--dst-prefix=b/"].map(|prefix| {
+            let below = below.to_string_lossy();
+            let end = if below.is_empty() { "" } else { "/" };
+            format!("{prefix}{below}{end}")
+        });
         let words = [
             "diff-tree",
             "-r",
@@ -229,6 +168,8 @@ impl Git {
             "--no-renames",
             "--no-ext-diff",
             "--no-textconv",
+            &source,
+            &target,
             base,
             tree,
         ];
@@ -319,26 +260,26 @@ impl Git {
         self.commit(folder, &made)
     }
 
-    /// Removes a working tree, and what the repository knows of it.
-    pub fn remove(&self, repository: &Path, folder: &Path) -> Result<(), GitError> {
-        let path = folder.to_string_lossy();
-        let words = ["worktree", "remove", "--force", "--force", &path];
-        let _alone = ADMINISTERING.lock();
-        // One that is not there, or that nobody knows of, is no working tree to remove.
-        let removed = self.run(repository, &words, &[], None);
-        self.run(repository, &["worktree", "prune"], &[], None)?;
-        match removed {
-            Err(error @ GitError::NotThere(_)) => Err(error),
-            _ => Ok(()),
-        }
-    }
-
-    /// Puts a patch into a working tree by a three-way merge, or as it is where files are changed. The files that are in conflict afterwards.
-    pub fn apply(&self, folder: &Path, patch: &[u8]) -> Result<Vec<String>, GitError> {
+    /// Puts a patch into a working tree by a three-way merge, or as it is where files are changed. Its names begin with
+    /// the folder `below`. The files that are in conflict afterwards.
+    pub fn apply(
+        &self,
+        folder: &Path,
+        patch: &[u8],
+        below: &Path,
+    ) -> Result<Vec<String>, GitError> {
         if patch.is_empty() {
             return Ok(Vec::new());
         }
-        let words = ["apply", "--3way", "--binary", "--whitespace=nowarn", "-"];
+        let strip = strip(below);
+        let words = [
+            "apply",
+            "--3way",
+            "--binary",
+            "--whitespace=nowarn",
+            &strip,
+            "-",
+        ];
         let applied = self.run(folder, &words, &[], Some(patch));
         let words = [
             "diff",
@@ -352,7 +293,7 @@ impl Git {
         match applied {
             // Files that are changed and not committed are in the way of a merge, but not of a patch that fits.
             Err(error) if names.is_empty() => {
-                let words = ["apply", "--binary", "--whitespace=nowarn", "-"];
+                let words = ["apply", "--binary", "--whitespace=nowarn", &strip, "-"];
                 let fits = self.run(folder, &words, &[], Some(patch));
                 fits.map(|_| names).map_err(|_| error)
             }
@@ -360,73 +301,21 @@ impl Git {
         }
     }
 
-    /// The tree of everything in a working tree as it is now.
-    fn tree_now(&self, folder: &Path, base: &str, index: &Path) -> Result<String, GitError> {
-        let index = index.to_string_lossy();
-        let with_index = [("GIT_INDEX_FILE", &*index)];
-        let top = self.line(folder, &["rev-parse", "--show-toplevel"])?;
-        let top = Path::new(&top);
-        self.run(top, &["read-tree", base], &with_index, None)?;
-        self.run(top, &["add", "-A", "--", "."], &with_index, None)?;
-        let tree = self.run(top, &["write-tree"], &with_index, None)?;
-        Ok(first_line(&tree))
-    }
-
-    /// Repositories inside a working tree in which something may have been done: a patch does not have it.
-    fn populated_repositories(
-        &self,
-        folder: &Path,
-        tree: &str,
-    ) -> Result<Option<String>, GitError> {
-        let listed = self.run(folder, &["ls-tree", "-r", "-z", tree], &[], None)?;
-        let entries = listed.split(|byte| *byte == 0);
-        let links = entries.filter(|entry| entry.starts_with(b"160000 "));
-        for link in links {
-            let link = String::from_utf8_lossy(link);
-            let Some((_, name)) = link.split_once('\t') else {
-                continue;
-            };
-            let inner = folder.join(name);
-            let top = self.line(&inner, &["rev-parse", "--show-toplevel"]).ok();
-            if top.is_some_and(|top| Path::new(&top) == inner) {
-                return Ok(Some(format!(
-                    "the repository {name} inside it may have been changed"
-                )));
-            }
-        }
-        Ok(None)
-    }
-
-    fn take_ignored(
-        &self,
-        folder: &Path,
-        index: &Path,
-        captured: &mut CapturedTree,
-    ) -> Result<(), GitError> {
-        let index = index.to_string_lossy();
-        let words = ["ls-files", "-z", "-o", "-i", "--exclude-standard"];
-        let names = self.run(folder, &words, &[("GIT_INDEX_FILE", &*index)], None)?;
-        if names.is_empty() {
-            return Ok(());
-        }
-        let mut tar = Command::new("tar");
-        tar.arg("-C").arg(folder);
-        tar.args(["--null", "--verbatim-files-from", "-T", "-", "-cf", "-"]);
-        match finish(tar, "tar", Some(&names), MOST_IGNORED) {
-            Ok(archive) if (archive.len() as u64) < MOST_IGNORED => {
-                captured.ignored = Some(archive);
-            }
-            Ok(_) => {
-                let bound = MOST_IGNORED >> 20;
-                let why = format!("its ignored files are more than {bound} MiB");
-                captured.left.get_or_insert(why);
-            }
-            Err(error) => {
-                let why = format!("its ignored files cannot be archived: {error}");
-                captured.left.get_or_insert(why);
-            }
-        }
-        Ok(())
+    /// The filters that the configuration names, whoever wrote it: a child can write that of a submodule.
+    fn filters(&self, folder: &Path) -> BTreeSet<String> {
+        let words = [
+            "config",
+            "--null",
+            "--name-only",
+            "--get-regexp",
+            "^filter\\.",
+        ];
+        let listed = self.run(folder, &words, &[], None).unwrap_or_default();
+        let names = names(&listed).into_iter().filter_map(|name| {
+            let (filter, _) = name.strip_prefix("filter.")?.rsplit_once('.')?;
+            Some(filter.to_owned())
+        });
+        names.collect()
     }
 
     fn line(&self, folder: &Path, words: &[&str]) -> Result<String, GitError> {
@@ -444,6 +333,14 @@ impl Git {
         let mut git = Command::new("git");
         git.arg("-C").arg(folder);
         git.args(OFF.iter().flat_map(|setting| ["-c", setting]));
+        // Also commands of which nobody would expect it, such as `write-tree`, look at files through filters.
+        if words.first() != Some(&"config") {
+            for filter in self.filters(folder) {
+                for off in ["clean=", "smudge=", "process=", "required=false"] {
+                    git.arg("-c").arg(format!("filter.{filter}.{off}"));
+                }
+            }
+        }
         git.args(words);
         git.env_clear();
         git.envs(self.environment.iter().cloned());
@@ -451,83 +348,6 @@ impl Git {
         git.envs(variables.iter().copied());
         let name = words.first().copied().unwrap_or_default();
         finish(git, name, input, MOST_OUTPUT)
-    }
-}
-
-/// Runs a program to its end, within bounds of time and output.
-fn finish(
-    mut command: Command,
-    name: &str,
-    input: Option<&[u8]>,
-    most: u64,
-) -> Result<Vec<u8>, GitError> {
-    command
-        .process_group(0)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let child = command.spawn();
-    let mut child = child.map_err(|error| GitError::NotThere(error.to_string()))?;
-    let pid = child.id();
-    let (done, ended) = channel::<()>();
-    let read = std::thread::scope(|scope| {
-        scope.spawn(move || {
-            if ended.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
-                end_group(pid);
-            }
-        });
-        let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
-        scope.spawn(move || {
-            if let (Some(mut stdin), Some(input)) = (stdin, input) {
-                let _ = stdin.write_all(input);
-            }
-        });
-        let said = scope.spawn(move || {
-            let mut said = Vec::new();
-            if let Some(stderr) = stderr {
-                let _ = stderr.take(64 << 10).read_to_end(&mut said);
-            }
-            said
-        });
-        let output = read_all(&mut child, most);
-        if output.len() as u64 >= most {
-            end_group(pid);
-        }
-        let status = child.wait();
-        drop(done);
-        (output, said.join().unwrap_or_default(), status)
-    });
-    let (output, said, status) = read;
-    let is_full = output.len() as u64 >= most;
-    if is_full || status.as_ref().is_ok_and(ExitStatus::success) {
-        return Ok(output);
-    }
-    let said = String::from_utf8_lossy(&said);
-    let mut message: String = said.trim().chars().take(MOST_SAID).collect();
-    if let Some(signal) = status.ok().and_then(|status| status.signal()) {
-        let before = if message.is_empty() { "" } else { "; " };
-        message = format!("{message}{before}it was ended by signal {signal}");
-    }
-    Err(GitError::Failed {
-        command: name.to_owned(),
-        message,
-    })
-}
-
-fn read_all(child: &mut Child, most: u64) -> Vec<u8> {
-    let mut output = Vec::new();
-    if let Some(stdout) = child.stdout.take() {
-        let _ = stdout.take(most).read_to_end(&mut output);
-    }
-    output
-}
-
-fn end_group(pid: u32) {
-    let pid = i32::try_from(pid)
-        .ok()
-        .and_then(rustix::process::Pid::from_raw);
-    if let Some(pid) = pid {
-        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
     }
 }
 
@@ -542,4 +362,9 @@ fn names(listed: &[u8]) -> Vec<String> {
 fn first_line(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     text.lines().next().unwrap_or_default().to_owned()
+}
+
+/// How a patch is read whose names begin with a folder.
+fn strip(below: &Path) -> String {
+    format!("-p{}", below.components().count() + 1)
 }

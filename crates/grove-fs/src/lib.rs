@@ -6,6 +6,7 @@
 
 mod abandoned;
 pub mod append;
+pub mod approvals;
 pub mod atomic;
 mod beneath;
 pub mod cache_file;

@@ -320,6 +320,10 @@ impl Run<'_> {
             (EffectKind::Start, Outcome::Ended(ending)) => self.ended(effect, ending),
             (EffectKind::Stop, Outcome::Told) => self.close(effect),
             (EffectKind::Prove, Outcome::Proved(proof)) => self.proved(effect, proof),
+            (EffectKind::Deliver, Outcome::Delivered(delivered)) => {
+                self.close(effect);
+                self.state.delivered = Some(delivered.clone());
+            }
             (EffectKind::Send, Outcome::Sent { message }) if self.sends(effect, message) => {
                 self.close(effect);
             }
@@ -605,6 +609,11 @@ impl Run<'_> {
     fn end_if_over(&mut self) {
         if self.state.ended.is_none() && self.is_over() {
             self.state.ended = Some(self.at);
+            if self.plan.on_complete.is_some() {
+                let id = EffectId::delivery(self.state.deliveries);
+                self.state.deliveries = self.state.deliveries.saturating_add(1);
+                self.open(id, Command::Deliver);
+            }
         }
     }
 

@@ -82,6 +82,8 @@ pub enum Command {
         /// Which step.
         node: NodeId,
     },
+    /// Tell the command that waits for it what the run came to.
+    Deliver,
     /// Say when a time has passed on the boot clock.
     Arm {
         /// How long.

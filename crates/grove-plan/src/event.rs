@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::attention::Attention;
-use crate::contract::Accepted;
+use crate::contract::{Accepted, CheckEnd};
 use crate::evidence::Seen;
 use crate::ids::{Attempt, CallId, EffectId, NodeId};
 use crate::state::Cause;
@@ -326,6 +326,9 @@ pub enum Outcome {
     Made {
         /// Where.
         folder: PathBuf,
+        /// What its set-up put there, by path from its top: none of it is the child's work.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        synthetic: Vec<String>,
     },
     /// What was done in a working tree is stored.
     Captured(CapturedWork),
@@ -339,11 +342,22 @@ pub enum Outcome {
     Expanded(Expanded),
     /// What was said about all items is put together.
     Collected(Output),
+    /// The command that waits for it was told what the run came to.
+    Delivered(Delivered),
     /// It could not be done: a working tree made, captured or removed, items found, outputs put together.
     Impossible {
         /// Why.
         why: String,
     },
+}
+
+/// What came of telling a command what a run came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivered {
+    /// How it ended.
+    pub end: CheckEnd,
+    /// The artifact with what it printed.
+    pub output: Digest,
 }
 
 /// The items that a step runs for, in their order.
@@ -385,9 +399,28 @@ pub struct CapturedWork {
     /// The artifact with new files that version control ignores, as a tar archive.
     #[serde(default)]
     pub ignored: Option<Digest>,
+    /// What was done in submodules that were checked out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub submodules: Vec<SubmoduleWork>,
     /// Why the tree has to stay: something in it is in neither.
     #[serde(default)]
     pub left: Option<String>,
+}
+
+/// What was done in a submodule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubmoduleWork {
+    /// Where it is, from the top of the working tree.
+    pub path: String,
+    /// The commit of the submodule that the patch applies to.
+    pub base: String,
+    /// The artifact with the patch. Its names begin with the path.
+    pub patch: Digest,
+    /// How many files it changes.
+    pub files: u64,
+    /// The artifact with new files that version control ignores there, as a tar archive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<Digest>,
 }
 
 /// How a child ended, and what it had.

@@ -120,10 +120,12 @@ pub enum EffectKind {
     Expand,
     /// Put together what was said about the items of a list.
     Collect,
+    /// Tell somebody what the run came to.
+    Deliver,
 }
 
 impl EffectKind {
-    const ALL: [(Self, &'static str); 12] = [
+    const ALL: [(Self, &'static str); 13] = [
         (Self::Start, "start"),
         (Self::Stop, "stop"),
         (Self::Prove, "prove"),
@@ -136,6 +138,7 @@ impl EffectKind {
         (Self::Verify, "verify"),
         (Self::Expand, "expand"),
         (Self::Collect, "collect"),
+        (Self::Deliver, "deliver"),
     ];
 
     /// The word for it.
@@ -168,6 +171,12 @@ impl EffectId {
     pub fn run_timer(k: u32) -> Self {
         let node = NodeId::whole_run();
         Self::new(&Attempt { node, n: 0 }, EffectKind::Timer, k)
+    }
+
+    /// Telling what the run came to, which is done again when it went on and came to something else.
+    pub fn delivery(k: u32) -> Self {
+        let node = NodeId::whole_run();
+        Self::new(&Attempt { node, n: 0 }, EffectKind::Deliver, k)
     }
 
     /// Whether it belongs to the run as a whole.

@@ -26,6 +26,7 @@ mod refused;
 mod report;
 mod request;
 mod state;
+pub mod subagent_tool;
 mod usage;
 mod verdict;
 mod view;
@@ -36,9 +37,9 @@ pub use command::{Command, Doubt};
 pub use compose::{ItemValue, Variables, compose};
 pub use contract::{Accepted, AuthorFacts, Check, CheckEnd, CheckResult, Contract, ReviewPlan};
 pub use event::{
-    AddedText, Body, Call, CallOutcome, CapturedWork, Ending, Event, Expanded, Fact, Finish,
-    Holder, Item, Outcome, Output, Parent, Proof, Question, Reused, ReviewVerdict, Times,
-    TreeBefore, Turn, Wish,
+    AddedText, Body, Call, CallOutcome, CapturedWork, Delivered, Ending, Event, Expanded, Fact,
+    Finish, Holder, Item, Outcome, Output, Parent, Proof, Question, Reused, ReviewVerdict,
+    SubmoduleWork, Times, TreeBefore, Turn, Wish,
 };
 pub use evidence::{Facts, Finding, Seen, SeenCommand, tests_not_found};
 pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
@@ -46,8 +47,8 @@ pub use layout::{Layout, LayoutRules, PlannedList, PlannedTask, lay_out};
 pub use live::{LiveChild, LiveRun, LiveStep, Sign, Signs};
 pub use money::{ModelFacts, Prices};
 pub use plan::{
-    Child, FanOut, GroupRules, Inputs, Limits, MaxOutput, Node, Place, Plan, Tools, TreeLimits,
-    Work, WorktreePlan,
+    Child, FanOut, GroupRules, Inputs, Limits, MaxOutput, Node, OnComplete, Place, Plan, SetupHook,
+    Tools, TreeLimits, Work, WorktreePlan, WorktreeSetup,
 };
 pub use refused::{Damaged, Refused};
 pub use report::{

@@ -139,7 +139,9 @@ fn effects(state: &State) -> BTreeMap<&NodeId, &'static str> {
             EffectKind::Expand => "finds its items",
             EffectKind::Collect => "puts its items together",
             EffectKind::Stop => "stops",
-            EffectKind::Start | EffectKind::Timer | EffectKind::Send => return None,
+            EffectKind::Start | EffectKind::Timer | EffectKind::Send | EffectKind::Deliver => {
+                return None;
+            }
         };
         Some((&effect.of.node, doing))
     });

@@ -29,6 +29,19 @@ pub struct Plan {
     /// How much of an answer is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<MaxOutput>,
+    /// The command that is told when the run is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_complete: Option<OnComplete>,
+}
+
+/// A command that is told what a run came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OnComplete {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// How long it may take.
+    pub timeout_ms: u64,
 }
 
 /// How much of an answer is shown; all of it is kept.
@@ -89,6 +102,7 @@ impl Plan {
             groups: BTreeMap::new(),
             tree: TreeLimits::default(),
             max_output: None,
+            on_complete: None,
         }
     }
 
@@ -354,6 +368,40 @@ pub struct WorktreePlan {
     pub base: String,
     /// Where in it the child works.
     pub subfolder: PathBuf,
+    /// What is done in it before the child begins.
+    #[serde(default, skip_serializing_if = "WorktreeSetup::is_nothing")]
+    pub setup: WorktreeSetup,
+}
+
+/// What is done in a new working tree before a child begins. Nothing of it is the child's work.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WorktreeSetup {
+    /// Files and folders of the repository that version control does not have: the tree gets a link to each.
+    pub link: Vec<String>,
+    /// The same, but the tree gets a copy of each.
+    pub copy: Vec<String>,
+    /// The program that does the rest.
+    pub hook: Option<SetupHook>,
+}
+
+impl WorktreeSetup {
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A program that sets a working tree up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetupHook {
+    /// Its file.
+    pub file: PathBuf,
+    /// The artifact with the text that a person approved, which is what runs. None for the person's own, which runs as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<Digest>,
+    /// How long it may take.
+    pub timeout_ms: u64,
 }
 
 /// What one child may spend. Times are in milliseconds.

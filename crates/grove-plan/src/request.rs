@@ -170,36 +170,194 @@ enum Form {
     MaxOutput,
 }
 
-/// Every field of a request: its name, other names for it, and its form.
-const FIELDS: &[(&str, &[&str], Form)] = &[
-    ("agent", &[], Form::Text),
-    ("task", &[], Form::Text),
-    ("model", &[], Form::Text),
-    ("engine", &[], Form::Text),
-    ("cwd", &[], Form::Text),
-    ("timeoutMs", &["maxRuntimeMs"], Form::Number),
-    ("maxTokens", &[], Form::Number),
-    ("outputSchema", &[], Form::Object),
-    ("submitKey", &[], Form::Text),
-    ("background", &["async"], Form::Flag),
-    ("tasks", &[], Form::List),
-    ("chain", &[], Form::List),
-    ("chainName", &[], Form::Text),
-    ("concurrency", &[], Form::Number),
-    ("failFast", &[], Form::Flag),
-    ("worktree", &[], Form::Flag),
-    ("acceptance", &[], Form::Any),
-    ("maxCost", &[], Form::Money),
-    ("context", &[], Form::Context),
-    ("sessionDir", &[], Form::Text),
-    ("output", &[], Form::Any),
-    ("outputMode", &[], Form::Any),
-    ("reads", &[], Form::Any),
-    ("progress", &["includeProgress"], Form::Any),
-    ("skills", &["skill"], Form::Any),
-    ("artifacts", &[], Form::Flag),
-    ("control", &[], Form::Control),
-    ("maxOutput", &[], Form::MaxOutput),
+/// A field of a request.
+pub(crate) struct RequestField {
+    /// What it is called.
+    pub(crate) name: &'static str,
+    /// What else it may be called.
+    pub(crate) others: &'static [&'static str],
+    form: Form,
+    /// What a model is told of it.
+    pub(crate) meaning: &'static str,
+    /// Whether the schema of the tool names it; the others are told by its help.
+    pub(crate) in_schema: bool,
+}
+
+impl RequestField {
+    /// Its type in a JSON Schema; none where there are several.
+    pub(crate) const fn schema_type(&self) -> Option<&'static str> {
+        match self.form {
+            Form::Text | Form::Context => Some("string"),
+            Form::Number => Some("integer"),
+            Form::Money => Some("number"),
+            Form::Flag => Some("boolean"),
+            Form::List => Some("array"),
+            Form::Object => Some("object"),
+            Form::Any | Form::Control | Form::MaxOutput => None,
+        }
+    }
+}
+
+const fn field(
+    name: &'static str,
+    others: &'static [&'static str],
+    form: Form,
+    in_schema: bool,
+    meaning: &'static str,
+) -> RequestField {
+    RequestField {
+        name,
+        others,
+        form,
+        meaning,
+        in_schema,
+    }
+}
+
+/// Every field of a request.
+pub(crate) const FIELDS: &[RequestField] = &[
+    field("agent", &[], Form::Text, true, "who is asked"),
+    field(
+        "task",
+        &[],
+        Form::Text,
+        true,
+        "for what; `{task}` in a chain",
+    ),
+    field("tasks", &[], Form::List, true, "tasks side by side"),
+    field(
+        "chain",
+        &[],
+        Form::List,
+        true,
+        "steps one after the other; `{previous}` in a task is the answer before",
+    ),
+    field("chainName", &[], Form::Text, true, "a saved chain"),
+    field("model", &[], Form::Text, true, "provider/id"),
+    field(
+        "engine",
+        &[],
+        Form::Text,
+        true,
+        "`native` or an agent program such as `claude`",
+    ),
+    field("cwd", &[], Form::Text, true, "where it works"),
+    field(
+        "worktree",
+        &[],
+        Form::Flag,
+        true,
+        "a working tree for each child",
+    ),
+    field(
+        "background",
+        &["async"],
+        Form::Flag,
+        true,
+        "answer at once, wait later",
+    ),
+    field(
+        "concurrency",
+        &[],
+        Form::Number,
+        false,
+        "children at a time",
+    ),
+    field(
+        "failFast",
+        &[],
+        Form::Flag,
+        false,
+        "begin no more of `tasks` once one was not done",
+    ),
+    field(
+        "context",
+        &[],
+        Form::Context,
+        false,
+        "`fresh`, or `fork:RUN.NODE`: begin with that conversation",
+    ),
+    field(
+        "timeoutMs",
+        &["maxRuntimeMs"],
+        Form::Number,
+        true,
+        "wall time of the whole run",
+    ),
+    field(
+        "maxTokens",
+        &[],
+        Form::Number,
+        true,
+        "tokens of the whole run",
+    ),
+    field("maxCost", &[], Form::Money, false, "money of the whole run"),
+    field(
+        "acceptance",
+        &[],
+        Form::Any,
+        false,
+        "`none`, `attested`, `checked`, `verified`, `reviewed`, or an object with `level`, `criteria`, `evidence`, `verify`, `review`",
+    ),
+    field(
+        "outputSchema",
+        &[],
+        Form::Object,
+        false,
+        "the JSON Schema of the answer",
+    ),
+    field("output", &[], Form::Any, false, "the file for the answer"),
+    field(
+        "outputMode",
+        &[],
+        Form::Any,
+        false,
+        "`inline`, or `file-only`: the answer is in the file alone",
+    ),
+    field("reads", &[], Form::Any, false, "files to read first"),
+    field(
+        "progress",
+        &["includeProgress"],
+        Form::Any,
+        false,
+        "keep a file about how far it is",
+    ),
+    field(
+        "skills",
+        &["skill"],
+        Form::Any,
+        false,
+        "skills in place of the agent's",
+    ),
+    field(
+        "control",
+        &[],
+        Form::Control,
+        false,
+        "when a child needs attention",
+    ),
+    field(
+        "maxOutput",
+        &[],
+        Form::MaxOutput,
+        false,
+        "how much of an answer is shown: `bytes`, `lines`",
+    ),
+    field(
+        "sessionDir",
+        &[],
+        Form::Text,
+        false,
+        "the folder for files of sessions",
+    ),
+    field("artifacts", &[], Form::Flag, false, "texts are always kept"),
+    field(
+        "submitKey",
+        &[],
+        Form::Text,
+        false,
+        "asking again with the same key gives the same run",
+    ),
 ];
 
 /// Reads a request. All that is wrong with it is said at once, each with its field.
@@ -213,9 +371,9 @@ pub fn parse_request(value: &Value) -> Result<Request, Vec<Diagnostic>> {
     for (key, value) in given {
         let field = FIELDS
             .iter()
-            .find(|(name, others, _)| name == key || others.contains(&key.as_str()));
-        let Some((name, _, form)) = field else {
-            let names: Vec<String> = FIELDS.iter().map(|it| it.0.to_owned()).collect();
+            .find(|it| it.name == key || it.others.contains(&key.as_str()));
+        let Some(RequestField { name, form, .. }) = field else {
+            let names: Vec<String> = FIELDS.iter().map(|it| it.name.to_owned()).collect();
             let message = format!("`{key}` is no field of a request");
             findings.push(wrong(
                 &message,

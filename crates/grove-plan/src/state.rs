@@ -10,8 +10,8 @@ use crate::attention::Attention;
 use crate::command::Command;
 use crate::contract::Accepted;
 use crate::event::{
-    AddedText, CapturedWork, Ending, Expanded, Holder, Output, Proof, Question, ReviewVerdict,
-    Times, TreeBefore,
+    AddedText, CapturedWork, Delivered, Ending, Expanded, Holder, Output, Proof, Question,
+    ReviewVerdict, Times, TreeBefore,
 };
 use crate::evidence::Seen;
 use crate::ids::{Attempt, CallId, EffectId, NodeId};
@@ -45,6 +45,17 @@ pub struct State {
     pub wishes: BTreeSet<String>,
     /// Whether the owner has the result.
     pub acknowledged: bool,
+    /// How often somebody was to be told what it came to.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub deliveries: u32,
+    /// What came of the last time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivered: Option<Delivered>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_zero(value: &u32) -> bool {
+    *value == 0
 }
 
 /// How long a run has been at work. Time in which it was paused or waited for an answer does not count.
@@ -130,6 +141,9 @@ pub struct WorktreeState {
     pub captured: Option<CapturedWork>,
     /// Why it was left where it is.
     pub kept: Option<String>,
+    /// What its set-up put there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub synthetic: Vec<String>,
 }
 
 /// A try that is to begin.

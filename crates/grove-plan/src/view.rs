@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::attention::Attention;
 use crate::contract::{Accepted, CheckResult, Contract};
-use crate::event::{AddedText, Proof, ReviewVerdict, Times};
+use crate::event::{AddedText, Delivered, Proof, ReviewVerdict, SubmoduleWork, Times};
 use crate::evidence::Seen;
 use crate::ids::NodeId;
 use crate::money::cost_of;
@@ -43,12 +43,17 @@ pub struct RunView {
     pub usage: Usage,
     /// In money, where prices are known.
     pub cost: Option<f64>,
+    /// Whether it is over and some of its children were done and some were not.
+    pub partial: bool,
     /// When it was submitted, in milliseconds since 1970.
     pub submitted_at: Option<u64>,
     /// When it ended.
     pub ended_at: Option<u64>,
     /// What it came to: the text of its last node.
     pub result: Option<String>,
+    /// What came of telling the command that waits for its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_complete: Option<Delivered>,
 }
 
 /// A node as people and programs see it.
@@ -154,6 +159,9 @@ pub struct PatchView {
     pub base: Option<String>,
     /// The artifact with new files that version control ignores.
     pub ignored: Option<Digest>,
+    /// What was done in submodules.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub submodules: Vec<SubmoduleWork>,
 }
 
 /// A try as people and programs see it.
@@ -267,7 +275,9 @@ impl RunView {
             }
         }
         let result = result_of(plan, &nodes);
+        let is_over = state.ended.is_some();
         Self {
+            partial: is_over && is_partial(&nodes),
             schema: Self::SCHEMA,
             id: id.to_owned(),
             state: run.word(),
@@ -280,6 +290,7 @@ impl RunView {
             submitted_at: state.submitted.map(wall),
             ended_at: state.ended.map(wall),
             result,
+            on_complete: state.delivered.clone(),
         }
     }
 
@@ -306,6 +317,20 @@ impl RunView {
 
 fn wall(times: Times) -> u64 {
     times.wall
+}
+
+/// Whether some children were done and some were not.
+fn is_partial(nodes: &[NodeView]) -> bool {
+    let authors = nodes
+        .iter()
+        .filter(|node| node.reviews.is_none() && node.items.is_none());
+    let mut done = authors.map(|node| is_done(node));
+    let first = done.next();
+    first.is_some_and(|first| done.any(|other| other != first))
+}
+
+fn is_done(node: &NodeView) -> bool {
+    node.state == "complete" && node.rejected.is_none()
 }
 
 /// Of several the one that matters: one that does not count, or the one that all have.
@@ -337,8 +362,7 @@ fn result_of(plan: &Plan, nodes: &[NodeView]) -> Option<String> {
         .iter()
         .filter(|node| step(&node.id).as_ref() == Some(&group) && node.reviews.is_none())
         .collect();
-    let is_done = |node: &&&NodeView| node.state == "complete" && node.rejected.is_none();
-    let done = members.iter().filter(is_done).count();
+    let done = members.iter().filter(|node| is_done(node)).count();
     let blocks: Vec<String> = members.iter().map(|node| block(node)).collect();
     Some(format!(
         "{done}/{} succeeded\n\n{}",
@@ -467,6 +491,7 @@ fn node_view(
                 files: captured.files,
                 base: plan.map(|plan| plan.base.clone()),
                 ignored: captured.ignored,
+                submodules: captured.submodules.clone(),
             })
         }),
         not_proven_ended: match proof {

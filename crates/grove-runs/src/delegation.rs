@@ -1,26 +1,24 @@
 //! What a child asks other agents for: a run below its own, with its depth, its budget and no more than its powers.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use grove_exec::{StopTokens, now};
-use grove_plan::{Execution, Fact, Parent, RunView, Tools, TreeLimits, Wish};
-use grove_spec::Digest;
+use grove_plan::subagent_tool::is_own_field;
+use grove_plan::{Fact, Parent, Tools, TreeLimits, Wish};
 use grove_store::{Draft, LoadedRun, Store};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::control::{ChildWish, wish_for_child};
 use crate::identity::new_run_id;
+use crate::run_report::RunReport;
 use crate::submission::{RunRequest, submit};
 use crate::supervisor::blocking;
 
 /// How often a child that waits looks whether a run is over.
 const LOOK: Duration = Duration::from_millis(20);
-/// Characters of a result that a model is told.
-const MAX_RESULT: usize = 50_000;
 /// Who wants something when a child does.
 const BY: &str = "the child above";
 
@@ -126,11 +124,8 @@ impl Delegate {
 
     fn begin(&self, arguments: &Value, call: Option<&str>) -> Result<String, String> {
         let mut request: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
-        for of_tool in ["action", "run", "message"] {
-            request.remove(of_tool);
-        }
         // What is left out may be given as nothing.
-        request.retain(|_, value| !value.is_null());
+        request.retain(|name, value| !value.is_null() && !is_own_field(name));
         let mut run = self
             .delegation
             .resolve(&Value::Object(request), &self.above)?;
@@ -172,52 +167,17 @@ impl Delegate {
     /// What a model is told of a run.
     fn told(&self, run: &str) -> Result<String, String> {
         let loaded = self.store.load(run).map_err(|error| error.to_string())?;
-        let texts = |digest: &Digest| {
-            let bytes = self.store.artifact(digest).ok().flatten()?;
-            Some(String::from_utf8_lossy(&bytes).into_owned())
-        };
-        let view = RunView::of(run, &loaded.plan, &loaded.state, &texts);
-        let mut text = format!("run {run} {}", view.state);
-        if let Execution::Asking(question) = loaded.state.run() {
-            let _ = write!(
-                text,
-                ": {}\nAnswer with `action: answer`, or ask whoever gave you the task.",
-                question.text
-            );
-            return Ok(text);
-        }
-        if let Some(reason) = &view.reason {
-            let _ = write!(text, ": {reason}");
-        }
-        if view.acceptance != "none" {
-            let _ = write!(text, " ({})", view.acceptance);
-        }
-        let patches = view.nodes.iter().filter(|node| node.patch.is_some());
-        for node in patches {
-            let _ = write!(
-                text,
-                "\n{} changed files: `grove runs diff {run}.{}`",
-                node.id, node.id
-            );
-        }
-        let result = view.result.unwrap_or_default();
-        let shown: String = result.chars().take(MAX_RESULT).collect();
-        let _ = write!(text, "\n\n{shown}");
-        if shown.len() < result.len() {
-            let _ = write!(text, "\n[cut: `grove runs show {run}` has all of it]");
-        }
-        let is_well = view.state == "complete" && view.acceptance != "rejected";
-        let is_open = loaded.state.ended.is_none();
-        if is_well || is_open {
-            Ok(text)
+        let report = RunReport::of(&self.store, &loaded);
+        if report.is_error {
+            Err(report.text)
         } else {
-            Err(text)
+            Ok(report.text)
         }
     }
 }
 
 /// Tells a run to stop; one that is over already is.
-pub(crate) fn stop_run(store: &Store, run: &str, by: &str) {
+pub fn stop_run(store: &Store, run: &str, by: &str) {
     let fact = Fact::Wanted {
         by: by.to_owned(),
         id: new_run_id(),

@@ -38,7 +38,7 @@ pub(crate) struct Trees {
 /// The files of a folder before a child begins.
 pub(crate) fn look(git: &Git, folder: &Path, scratch: &Path) -> TreeBefore {
     let _ = grove_fs::files::make_folder(scratch);
-    let tree = git.tree(folder, scratch).ok().flatten();
+    let tree = git.tree(folder, scratch, &[]).ok().flatten();
     let staged = match &tree {
         Some(_) => git.staged(folder).unwrap_or_default(),
         None => Vec::new(),
@@ -56,7 +56,11 @@ impl Work<'_> {
             None => self.run.state.nodes.get(self.node)?.before.clone()?.tree?,
         };
         let _ = grove_fs::files::make_folder(&self.scratch);
-        let now = self.git.tree(&self.folder, &self.scratch).ok().flatten();
+        let node = self.run.state.nodes.get(self.node);
+        let tree = node.and_then(|node| node.worktree.as_ref());
+        let apart = tree.map_or(&[][..], |tree| &tree.synthetic);
+        let now = self.git.tree(&self.folder, &self.scratch, apart);
+        let now = now.ok().flatten();
         let _ = grove_fs::files::remove_folder(&self.scratch);
         Some(Trees { before, now: now? })
     }

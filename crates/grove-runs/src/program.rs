@@ -416,7 +416,7 @@ fn believe_the_meter(heard: &mut Heard, reading: &Reading) {
 }
 
 /// The last of what a program complained about.
-fn complaint(file: &Path) -> String {
+pub(crate) fn complaint(file: &Path) -> String {
     let Ok(bytes) = grove_fs::files::read_bounded(file, 1 << 20) else {
         return String::new();
     };

@@ -8,7 +8,7 @@ use grove_exec::{Program, now};
 use grove_model::Provider;
 use grove_plan::{
     Child, Contract, FanOut, GroupRules, Inputs, Limits, MaxOutput, ModelFacts, Node, NodeId,
-    Parent, Place, Plan, Tools, TreeLimits, Work, WorktreePlan,
+    OnComplete, Parent, Place, Plan, Tools, TreeLimits, Work, WorktreePlan,
 };
 use grove_spec::Digest;
 use grove_spec::agent::formats::restriction::denies_server_tool;
@@ -59,6 +59,9 @@ pub struct RunRequest {
     /// The folder for files of sessions, where somebody chose one.
     #[serde(default)]
     pub session_dir: Option<PathBuf>,
+    /// The command that is told when it is over.
+    #[serde(default)]
+    pub on_complete: Option<OnComplete>,
     /// A recording of the model's side.
     pub recording: Option<Recording>,
     /// The child that asks for it.
@@ -120,6 +123,9 @@ pub struct ChildRequest {
     /// The working tree of its own that it works in.
     #[serde(default)]
     pub worktree: Option<WorktreePlan>,
+    /// The text of the program that sets the tree up, where a person had to approve it.
+    #[serde(skip)]
+    pub setup_hook_text: Option<Vec<u8>>,
     /// Folders outside it that it may read.
     pub readable: Vec<PathBuf>,
     /// What it may spend.
@@ -168,7 +174,7 @@ pub struct ListRequest {
 pub struct SubmittedRun {
     /// Its id.
     pub id: String,
-    /// Whoever has this owns the result; none when the run was there already.
+    /// Whoever has this owns the result; none when the run was there already and somebody else's.
     pub owner_token: Option<String>,
     /// What people should know about what was asked for.
     pub notes: Vec<String>,
@@ -239,6 +245,7 @@ pub fn plan_of(request: &RunRequest) -> Result<PlannedRun, SubmitError> {
     plan.groups.clone_from(&request.groups);
     plan.tree = request.tree.clone();
     plan.max_output = request.max_output;
+    plan.on_complete.clone_from(&request.on_complete);
     Ok(PlannedRun {
         plan,
         artifacts,
@@ -253,7 +260,9 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
         artifacts,
         notes,
     } = plan_of(request)?;
-    let token = new_owner_token();
+    let key = request.submit_key.as_deref();
+    let token = key.and_then(|key| token_of_key(store, key));
+    let token = token.unwrap_or_else(new_owner_token);
     let submission = Submission {
         id: String::new(),
         plan,
@@ -268,11 +277,20 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
         at: now(),
     };
     let submitted = submit_as_new(store, &submission)?;
+    let is_owner = submitted.is_new
+        || store.load(&submitted.run)?.state.owner == Some(Digest::of(token.as_bytes()));
     Ok(SubmittedRun {
         id: submitted.run,
-        owner_token: submitted.is_new.then_some(token),
+        owner_token: is_owner.then_some(token),
         notes,
     })
+}
+
+/// The owner's token of a run that was submitted with a key. Whoever submits it again may have lost the first answer, so it
+/// is the same one: nobody finds it without the key of this installation.
+fn token_of_key(store: &Store, key: &str) -> Option<String> {
+    let signature = store.key()?.sign(format!("owner of {key}").as_bytes());
+    Some(Digest::of(&signature).first_digits(32))
 }
 
 /// Runs the plan of an earlier run again from a step: what was done before it is taken over as it is.
@@ -404,6 +422,7 @@ fn node(
         artifacts.push(bytes);
         digest
     };
+    request.setup_hook_text.clone().map(&mut stored);
     let written = |schema: &Value| serde_json::to_vec(schema).unwrap_or_default();
     let schema = request.output_schema.as_ref().map(written);
     let usual = if run.background {

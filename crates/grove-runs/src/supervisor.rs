@@ -166,10 +166,17 @@ impl Supervisor {
         let mut last_work = Instant::now();
         let mut tick = tokio::time::interval(TICK);
         let mut name = [0; 64];
+        let journal = self.shared.options.places.journal();
         loop {
             tokio::select! {
                 () = until.cancelled() => break,
-                _ = tick.tick() => self.shared.look_round().await,
+                _ = tick.tick() => {
+                    // Whoever removed the journal wants none of its runs any more, and nothing could be recorded.
+                    if !grove_fs::files::is_there(&journal) {
+                        break;
+                    }
+                    self.shared.look_round().await;
+                }
                 received = self.socket.recv(&mut name) => {
                     let run = received.ok().and_then(|n| name.get(..n));
                     let run = run.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
@@ -226,7 +233,27 @@ impl Shared {
             return;
         };
         self.forget_what_is_closed(run, &rows);
+        self.stop_setting_up(run);
         self.take_free(&rows, asked);
+    }
+
+    /// Whoever sets up a working tree that nobody is to work in any more need not go on.
+    fn stop_setting_up(&self, run: &str) {
+        let is_made = |(of, effect): &&EffectKey| of == run && effect.kind == EffectKind::Make;
+        let made: Vec<EffectKey> = self.running().keys().filter(is_made).cloned().collect();
+        if made.is_empty() {
+            return;
+        }
+        let Ok(loaded) = self.store.load(run) else {
+            return;
+        };
+        for key in made {
+            let node = loaded.state.nodes.get(&key.1.of.node);
+            let is_wanted = node.is_none_or(|node| node.next.is_some());
+            if let Some(running) = self.running().get(&key).filter(|_| !is_wanted) {
+                running.stop.tell(false);
+            }
+        }
     }
 
     /// Takes the free effects of one run. `asked` is whether somebody asked for this very run.
@@ -250,7 +277,8 @@ impl Shared {
                 | EffectKind::Look
                 | EffectKind::Verify
                 | EffectKind::Expand
-                | EffectKind::Collect => true,
+                | EffectKind::Collect
+                | EffectKind::Deliver => true,
             };
             if is_free && may_take {
                 self.take(row.clone());

@@ -13,6 +13,7 @@ use std::time::Duration;
 use grove_exec::{Keeper, StopTokens};
 use grove_model::{Secret, ToolDefinition};
 use grove_plan::report_of;
+use grove_plan::subagent_tool::{self, Caller};
 use serde_json::{Value, json};
 
 use crate::Skills;
@@ -27,7 +28,7 @@ pub(crate) const STRUCTURED_OUTPUT: &str = "structured_output";
 pub(crate) const CONTACT_SUPERVISOR: &str = "contact_supervisor";
 
 /// The tool through which a child asks other agents for work.
-pub(crate) const SUBAGENT: &str = "subagent";
+pub(crate) const SUBAGENT: &str = subagent_tool::SUBAGENT;
 
 /// The tool through which a child says what its work is judged by.
 pub(crate) const ACCEPTANCE_REPORT: &str = "acceptance_report";
@@ -160,38 +161,9 @@ pub const TOOLS: &[ToolRow] = &[
         others: &["Task", "Agent", "task", "runSubagent"],
         // What it does is held to what the child may do itself.
         writes: false,
-        description: "Asks other agents for work and gives what came of it. One: `agent` and `task`. Several side by side: \
-`tasks`, each with `agent` and `task`. One after the other: `chain`. With `background` it gives the run's id at once; `action` is \
-then `wait`, `status`, `answer` (with `message`) or `stop`, with `run`.",
-        arguments: &[
-            ("agent", "string", "who is asked", false),
-            ("task", "string", "for what", false),
-            ("tasks", "array", "tasks side by side", false),
-            ("chain", "array", "steps one after the other", false),
-            ("chainName", "string", "a saved chain", false),
-            ("model", "string", "the model, as provider/id", false),
-            ("cwd", "string", "where it works, below your folder", false),
-            (
-                "worktree",
-                "boolean",
-                "whether each has a working tree of its own",
-                false,
-            ),
-            (
-                "background",
-                "boolean",
-                "whether nobody waits for it",
-                false,
-            ),
-            (
-                "action",
-                "string",
-                "`run` when left out, `wait`, `status`, `answer` or `stop`",
-                false,
-            ),
-            ("run", "string", "the run that an action is about", false),
-            ("message", "string", "the answer", false),
-        ],
+        description: subagent_tool::OF_CHILDREN,
+        // Its schema is that of hosts, without what children do not have.
+        arguments: &[],
     },
     ToolRow {
         name: CONTACT_SUPERVISOR,
@@ -230,6 +202,13 @@ impl ToolRow {
     }
 
     fn definition(&self) -> ToolDefinition {
+        if self.name == SUBAGENT {
+            return ToolDefinition {
+                name: self.name.to_owned(),
+                description: self.description.to_owned(),
+                input_schema: subagent_tool::schema(Caller::Child),
+            };
+        }
         let properties = self.arguments.iter().map(|(name, form, meaning, _)| {
             let mut property = json!({ "type": form, "description": meaning });
             if *form == "array" {

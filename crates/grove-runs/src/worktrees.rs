@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use grove_exec::Git;
-use grove_plan::{CapturedWork, NodeId, Outcome, WorktreePlan};
+use grove_exec::{CapturedSubmodule, Git};
+use grove_plan::{CapturedWork, NodeId, Outcome, SubmoduleWork, WorktreePlan, WorktreeState};
 use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 
@@ -22,6 +22,10 @@ pub(crate) struct ChildWorktree {
     pub(crate) folder: PathBuf,
     /// A folder for indexes.
     scratch: PathBuf,
+    /// What is known about it.
+    known: WorktreeState,
+    /// Grove's own folder, in which it is.
+    state: PathBuf,
 }
 
 impl ChildWorktree {
@@ -32,12 +36,17 @@ impl ChildWorktree {
             plan,
             folder: places.worktree(&run.id, node),
             scratch: places.of_run(&run.id).join("scratch").join(file_name(node)),
+            known: known_of(run, node),
+            state: places.folder().to_path_buf(),
         })
     }
 
     /// Makes it, with what it had come to before.
     pub(crate) fn make(&self, store: &Store, patch: Option<&Digest>) -> Outcome {
-        let patch = patch.map(|digest| store.artifact(digest).ok().flatten());
+        let stored = |digest: &Digest| store.artifact(digest).ok().flatten();
+        let patch = patch.map(stored);
+        let ignored = self.known.captured.as_ref().and_then(|it| it.ignored);
+        let ignored = ignored.as_ref().map(stored);
         let make = || -> Result<(), String> {
             let patch = match &patch {
                 Some(None) => return Err("its patch is not there".to_owned()),
@@ -47,6 +56,7 @@ impl ChildWorktree {
             let repository = &self.plan.repository;
             if let Some(parent) = self.folder.parent() {
                 grove_fs::files::make_folder(parent).map_err(|error| error.to_string())?;
+                self.require_own_place(parent)?;
             }
             let cleared = self.git.remove(repository, &self.folder);
             cleared.map_err(|error| error.to_string())?;
@@ -55,7 +65,15 @@ impl ChildWorktree {
             let made = self
                 .git
                 .make(repository, &self.plan.base, &self.folder, patch);
-            made.map_err(|error| error.to_string())
+            made.map_err(|error| error.to_string())?;
+            match &ignored {
+                Some(None) => Err("its ignored files are not stored".to_owned()),
+                Some(Some(archive)) => {
+                    let unpacked = self.git.unpack(&self.folder, archive);
+                    unpacked.map_err(|error| error.to_string())
+                }
+                None => Ok(()),
+            }
         };
         let mut made = make();
         // A git that a dead supervisor had started may still be at work on the same list.
@@ -69,17 +87,32 @@ impl ChildWorktree {
         match made {
             Ok(()) => Outcome::Made {
                 folder: self.folder.clone(),
+                synthetic: Vec::new(),
             },
-            Err(why) => {
-                // Nobody has worked in what there may be of it, and git need not remember it.
-                let _ = self.git.remove(&self.plan.repository, &self.folder);
-                let _ = grove_fs::files::remove_folder(&self.folder);
-                self.leave_no_empty_folder();
-                Outcome::Impossible {
-                    why: format!("no working tree could be made: {why}"),
-                }
-            }
+            Err(why) => self.give_up(&format!("no working tree could be made: {why}")),
         }
+    }
+
+    /// No link in Grove's own folder leads to where files are made and removed.
+    fn require_own_place(&self, folder: &Path) -> Result<(), String> {
+        let real = |path: &Path| {
+            let real = grove_fs::files::canonical(path);
+            real.map_err(|error| error.to_string())
+        };
+        let below = folder.strip_prefix(&self.state).unwrap_or(folder);
+        if real(folder)? == real(&self.state)?.join(below) {
+            return Ok(());
+        }
+        Err(format!("a link leads from {} elsewhere", folder.display()))
+    }
+
+    /// Takes away what there is of a tree that nobody has worked in.
+    pub(crate) fn give_up(&self, why: &str) -> Outcome {
+        let _ = self.git.remove(&self.plan.repository, &self.folder);
+        let _ = grove_fs::files::remove_folder(&self.folder);
+        self.leave_no_empty_folder();
+        let why = why.to_owned();
+        Outcome::Impossible { why }
     }
 
     /// Captures what was done in it, and gives the texts that the outcome names.
@@ -88,9 +121,10 @@ impl ChildWorktree {
         if let Err(error) = grove_fs::files::make_folder(&self.scratch) {
             return impossible(error.to_string());
         }
+        let apart = &self.known.synthetic;
         let captured = self
             .git
-            .capture(&self.folder, &self.plan.base, &self.scratch);
+            .capture(&self.folder, &self.plan.base, &self.scratch, apart);
         let _ = grove_fs::files::remove_folder(&self.scratch);
         let captured = match captured {
             Ok(captured) => captured,
@@ -103,14 +137,25 @@ impl ChildWorktree {
             files: captured.files,
             ignored: captured.ignored.as_deref().map(Digest::of),
             left: captured.left,
+            submodules: captured.submodules.iter().map(submodule_work).collect(),
         };
-        let texts = std::iter::once(captured.patch).chain(captured.ignored);
-        (Outcome::Captured(work), texts.collect())
+        let mut texts: Vec<Vec<u8>> = std::iter::once(captured.patch)
+            .chain(captured.ignored)
+            .collect();
+        for submodule in captured.submodules {
+            texts.push(submodule.patch);
+            texts.extend(submodule.ignored);
+        }
+        (Outcome::Captured(work), texts)
     }
 
     /// Removes it, if what is stored is there.
     pub(crate) fn remove(&self, store: &Store, patch: &Digest) -> Outcome {
-        if !store.artifact(patch).is_ok_and(|stored| stored.is_some()) {
+        let captured = self.known.captured.iter();
+        let submodules = captured.flat_map(|captured| &captured.submodules);
+        let mut patches = std::iter::once(patch).chain(submodules.map(|it| &it.patch));
+        let is_stored = |patch| store.artifact(patch).is_ok_and(|stored| stored.is_some());
+        if !patches.all(is_stored) {
             let why = "its patch is not stored".to_owned();
             return Outcome::Impossible { why };
         }
@@ -141,6 +186,23 @@ impl ChildWorktree {
     pub(crate) fn work_folder(&self) -> PathBuf {
         joined(&self.folder, &self.plan.subfolder)
     }
+}
+
+fn submodule_work(captured: &CapturedSubmodule) -> SubmoduleWork {
+    SubmoduleWork {
+        path: captured.path.clone(),
+        base: captured.base.clone(),
+        patch: Digest::of(&captured.patch),
+        files: captured.files,
+        ignored: captured.ignored.as_deref().map(Digest::of),
+    }
+}
+
+/// What a run knows about the working tree of a child.
+fn known_of(run: &LoadedRun, node: &NodeId) -> WorktreeState {
+    let node = run.state.nodes.get(node);
+    let known = node.and_then(|node| node.worktree.clone());
+    known.unwrap_or_default()
 }
 
 fn joined(folder: &Path, below: &Path) -> PathBuf {

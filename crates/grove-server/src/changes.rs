@@ -15,6 +15,9 @@ use rmcp::service::{Peer, SubscriptionContext};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::server::Served;
+use crate::subscriptions::{self, Wanted};
+
 /// How long is waited for a change at a time; whoever ends the library ends the waiting.
 const LONG: Duration = Duration::from_hours(1);
 
@@ -95,7 +98,7 @@ impl Changes {
     }
 
     /// The next news; none when nothing will ever change again.
-    async fn next(&mut self) -> Option<News> {
+    pub(crate) async fn next(&mut self) -> Option<News> {
         self.receiver.changed().await.ok()?;
         let seen = *self.receiver.borrow_and_update();
         let news = seen.since(&self.last);
@@ -116,22 +119,47 @@ pub(crate) async fn tell(peer: Peer<RoleServer>, mut changes: Changes, ended: Ca
 }
 
 /// Tells a subscriber of what it asked for.
-pub(crate) async fn tell_subscriber(subscription: &SubscriptionContext, mut changes: Changes) {
+pub(crate) async fn tell_subscriber(subscription: &SubscriptionContext, served: &Served) {
     let sink = subscription.sink();
-    loop {
-        let news = tokio::select! {
-            () = subscription.cancelled() => return,
-            news = changes.next() => news,
-        };
-        let Some(news) = news else { return };
-        let accepted = subscription.accepted();
-        let resources = news.resources && accepted.resources_list_changed == Some(true);
-        let prompts = news.prompts && accepted.prompts_list_changed == Some(true);
-        let told = (!resources || sink.notify_resource_list_changed().await.is_ok())
-            && (!prompts || sink.notify_prompt_list_changed().await.is_ok());
-        if !told {
-            return;
+    let accepted = subscription.accepted();
+    let (mut changes, mut of_wanted) = (served.library.changes(), served.library.changes());
+    let wanted = Wanted::default();
+    for uri in accepted.resource_subscriptions.iter().flatten() {
+        let (served, uri) = (served.clone(), uri.clone());
+        let stamped = tokio::task::spawn_blocking(move || {
+            let stamp = subscriptions::stamp(&served, &uri);
+            (uri, stamp)
+        });
+        // More than there may be are not heard of.
+        if let Ok((uri, stamp)) = stamped.await {
+            let _ = wanted.add(&uri, stamp);
         }
+    }
+    // Each of both goes on by itself: one that is given up halfway would forget what it has seen.
+    let of_lists = async {
+        while let Some(news) = changes.next().await {
+            let resources = news.resources && accepted.resources_list_changed == Some(true);
+            let prompts = news.prompts && accepted.prompts_list_changed == Some(true);
+            let told = (!resources || sink.notify_resource_list_changed().await.is_ok())
+                && (!prompts || sink.notify_prompt_list_changed().await.is_ok());
+            if !told {
+                return;
+            }
+        }
+    };
+    let of_resources = async {
+        while let Some(changed) = subscriptions::next(served, &wanted, &mut of_wanted).await {
+            for uri in changed {
+                if sink.notify_resource_updated(uri).await.is_err() {
+                    return;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = subscription.cancelled() => {}
+        () = of_lists => {}
+        () = of_resources => {}
     }
 }
 

@@ -1,38 +1,52 @@
 //! One connection: the protocol's methods, each answered from a snapshot that was looked at for it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use grove_skills::Look;
 use grove_skills::disclosure::SessionCell;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
-    ExtensionCapabilities, GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
+    CallToolRequestParams, CallToolResponse, CancelledNotificationParam, CustomRequest,
+    CustomResult, ErrorCode, ExtensionCapabilities, GetPromptRequestParams, GetPromptResponse,
+    Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::served_library::ServedLibrary;
+use crate::server::Served;
+use crate::subagents::UnderWay;
+use crate::subscriptions::Wanted;
 use crate::work::{self, Work};
-use crate::{changes, pages, prompts, resources, skills_extension, tools};
+use crate::{
+    changes, pages, prompts, resources, skills_extension, subagents, subscriptions, tools,
+};
 
 /// What a host puts before its model once, so it is short.
 const INSTRUCTIONS: &str = "Skills are instructions for recurring tasks. Call `skills` for the catalog. When \
 one fits the task, call `skill` with its name before you begin and follow what it says. Entries with skills \
 below them answer with those; go down until one fits. When nothing fits, call `skill` with a `query`.";
 
+/// The same where the tool `subagent` is offered.
+const DELEGATING: &str =
+    " Call `subagent` to have other agents do work, side by side or in the background.";
+
 /// How many connections there are; each holds a session.
 #[derive(Debug, Default)]
 pub(crate) struct Open(AtomicUsize);
 
 /// A conversation of one client with the library.
-#[derive(Debug)]
 pub(crate) struct Connection {
-    library: Arc<ServedLibrary>,
+    served: Served,
+    under_way: UnderWay,
+    /// The resources that the client wants to hear of.
+    wanted: Wanted,
+    /// Whether somebody looks after them already.
+    tells_of_resources: AtomicBool,
     session: Arc<SessionCell>,
     open: Arc<Open>,
     /// Ends what was started for this connection when the connection is dropped.
@@ -42,11 +56,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// A new conversation; none when `most` are open already.
-    pub(crate) fn open(
-        library: &Arc<ServedLibrary>,
-        open: &Arc<Open>,
-        most: usize,
-    ) -> Option<Self> {
+    pub(crate) fn open(served: &Served, open: &Arc<Open>, most: usize) -> Option<Self> {
         let before = open.0.fetch_add(1, Ordering::Relaxed);
         if before >= most {
             open.0.fetch_sub(1, Ordering::Relaxed);
@@ -54,7 +64,10 @@ impl Connection {
         }
         let ended = CancellationToken::new();
         Some(Self {
-            library: Arc::clone(library),
+            served: served.clone(),
+            under_way: UnderWay::default(),
+            wanted: Wanted::default(),
+            tells_of_resources: AtomicBool::new(false),
             session: Arc::default(),
             open: Arc::clone(open),
             _end: ended.clone().drop_guard(),
@@ -62,12 +75,17 @@ impl Connection {
         })
     }
 
+    fn tools(&self) -> Vec<Tool> {
+        let subagent = self.served.subagents.as_deref().map(subagents::tool);
+        tools::all().into_iter().chain(subagent).collect()
+    }
+
     async fn run<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
         act: impl FnOnce(&ServedLibrary, &SessionCell, &Work) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
-        let (library, session) = (Arc::clone(&self.library), Arc::clone(&self.session));
+        let (library, session) = (Arc::clone(&self.served.library), Arc::clone(&self.session));
         work::run(context, move |work| act(&library, &session, work)).await
     }
 }
@@ -102,11 +120,13 @@ impl ServerHandler for Connection {
             .enable_prompts_list_changed()
             .enable_resources()
             .enable_resources_list_changed()
+            .enable_resources_subscribe()
             .enable_extensions_with(extensions)
             .build();
         let mut config = ServerConfig::new(capabilities);
         config.server_info = Implementation::new("grove", env!("CARGO_PKG_VERSION"));
-        config.instructions = Some(INSTRUCTIONS.to_owned());
+        let delegating = self.served.subagents.as_ref().map_or("", |_| DELEGATING);
+        config.instructions = Some(format!("{INSTRUCTIONS}{delegating}"));
         config
     }
 
@@ -115,11 +135,11 @@ impl ServerHandler for Connection {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::all()))
+        Ok(ListToolsResult::with_all_items(self.tools()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::all().into_iter().find(|tool| tool.name == name)
+        self.tools().into_iter().find(|tool| tool.name == name)
     }
 
     async fn call_tool(
@@ -143,9 +163,22 @@ impl ServerHandler for Connection {
                 })
                 .await?
             }
-            unknown => {
-                let message =
-                    format!("there is no tool `{unknown}`; there are `skill` and `skills`");
+            name => {
+                if let Some(subagents) = self
+                    .served
+                    .subagents
+                    .as_ref()
+                    .filter(|it| it.tool().0 == name)
+                {
+                    let answer = subagents::answer(subagents, &self.under_way, arguments, &context);
+                    return Ok(answer.await?.into());
+                }
+                let names: Vec<String> = self
+                    .tools()
+                    .iter()
+                    .map(|it| format!("`{}`", it.name))
+                    .collect();
+                let message = format!("there is no tool `{name}`; there are {}", names.join(", "));
                 return Err(ErrorData::invalid_params(message, None));
             }
         };
@@ -175,7 +208,7 @@ impl ServerHandler for Connection {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         Ok(ListResourceTemplatesResult::with_all_items(
-            resources::templates(),
+            resources::templates(self.served.subagents.is_some()),
         ))
     }
 
@@ -184,11 +217,40 @@ impl ServerHandler for Connection {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let reading = self.run(&context, move |library, _, _| {
-            resources::read(library, &request.uri)
+        let subagents = self.served.subagents.clone();
+        let reading = self.run(&context, move |library, _, _| match &subagents {
+            Some(subagents) if resources::run_of(&request.uri).is_some() => {
+                resources::read_run(&**subagents, &request.uri)
+            }
+            _ => resources::read(library, &request.uri),
         });
         let contents = reading.await??;
         Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let (served, uri) = (self.served.clone(), request.uri.clone());
+        let stamping = self.run(&context, move |_, _, _| subscriptions::stamp(&served, &uri));
+        let is_first = self.wanted.add(&request.uri, stamping.await?)?;
+        if is_first && !self.tells_of_resources.swap(true, Ordering::Relaxed) {
+            let (served, wanted) = (self.served.clone(), self.wanted.clone());
+            let ended = self.ended.clone();
+            tokio::spawn(subscriptions::tell(context.peer, served, wanted, ended));
+        }
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.wanted.remove(&request.uri);
+        Ok(())
     }
 
     async fn list_prompts(
@@ -244,8 +306,22 @@ impl ServerHandler for Connection {
         answer.map(CustomResult::new)
     }
 
+    async fn on_cancelled(
+        &self,
+        cancelled: CancelledNotificationParam,
+        _context: NotificationContext<RoleServer>,
+    ) {
+        let call = cancelled.request_id.as_ref();
+        let run = call.and_then(|call| self.under_way.cancel(call));
+        if let (Some(run), Some(subagents)) = (run, self.served.subagents.clone()) {
+            // Only whoever says so wants it to stop: a client that is gone has said nothing.
+            let stopping = tokio::task::spawn_blocking(move || subagents.cancelled(&run));
+            let _ = stopping.await;
+        }
+    }
+
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let changes = self.library.changes();
+        let changes = self.served.library.changes();
         tokio::spawn(changes::tell(context.peer, changes, self.ended.clone()));
     }
 
@@ -257,7 +333,7 @@ impl ServerHandler for Connection {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        changes::tell_subscriber(&context, self.library.changes()).await;
+        changes::tell_subscriber(&context, &self.served).await;
         Ok(())
     }
 }

@@ -24,8 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service as _;
 
 use crate::connection::{Connection, Open};
-use crate::served_library::ServedLibrary;
-use crate::server::{MAX_MESSAGE, ServeError};
+use crate::server::{MAX_MESSAGE, ServeError, Served};
 use crate::token::Token;
 
 /// Where the protocol is spoken.
@@ -81,16 +80,12 @@ impl Listening {
     }
 }
 
-type Served = StreamableHttpService<Connection, LocalSessionManager>;
+type Service = StreamableHttpService<Connection, LocalSessionManager>;
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// Serves until it is told to end.
-pub(crate) async fn serve(
-    listening: Listening,
-    library: Arc<ServedLibrary>,
-    ended: CancellationToken,
-) {
-    let service = service(&listening, library, ended.clone());
+pub(crate) async fn serve(listening: Listening, served: Served, ended: CancellationToken) {
+    let service = service(&listening, served, ended.clone());
     let token = Arc::new(listening.token);
     let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
@@ -114,7 +109,7 @@ pub(crate) async fn serve(
     }
 }
 
-fn service(listening: &Listening, library: Arc<ServedLibrary>, ended: CancellationToken) -> Served {
+fn service(listening: &Listening, served: Served, ended: CancellationToken) -> Service {
     let port = listening.address.port();
     let hosts = ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}"));
     let own = format!("{}", listening.address);
@@ -133,14 +128,14 @@ fn service(listening: &Listening, library: Arc<ServedLibrary>, ended: Cancellati
     sessions.session_config.keep_alive = Some(SESSION_IDLE);
     let open = Arc::<Open>::default();
     let connect = move || {
-        Connection::open(&library, &open, MOST_SESSIONS)
+        Connection::open(&served, &open, MOST_SESSIONS)
             .ok_or_else(|| std::io::Error::other("too many conversations are open"))
     };
     StreamableHttpService::new(connect, Arc::new(sessions), config)
 }
 
 /// Everything one client says on one connection. What goes wrong there ends there.
-async fn talk(stream: TcpStream, service: Served, token: Arc<Token>) {
+async fn talk(stream: TcpStream, service: Service, token: Arc<Token>) {
     let answering = service_fn(move |request: Request<Incoming>| {
         let (mut service, token) = (service.clone(), Arc::clone(&token));
         async move {

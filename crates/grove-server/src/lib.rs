@@ -1,6 +1,6 @@
-//! Skills for every host that speaks MCP.
+//! Skills and child agents for every host that speaks MCP.
 //!
-//! One [`Server`] holds a library and serves it over stdio or over HTTP on loopback: two tools, the skills and
+//! One [`Server`] holds a library and serves it over stdio or over HTTP on loopback: tools, the skills and
 //! their files as resources, skills over MCP as standardised, and skills and agents as prompts. It decides nothing about skills:
 //! each answer is a function of the snapshot that was looked at for it, and every connection is one
 //! disclosure session in memory.
@@ -14,6 +14,7 @@ mod connection;
 mod frontmatter;
 mod gate;
 pub mod host_config;
+mod host_facts;
 mod http;
 mod lines;
 mod mime;
@@ -24,13 +25,17 @@ mod served_library;
 mod server;
 mod skill_paths;
 mod skills_extension;
+mod subagents;
+mod subscriptions;
 mod token;
 mod tools;
 mod wording;
 mod work;
 
+pub use host_facts::HostFacts;
 pub use http::HttpOptions;
 pub use server::{ServeError, Server};
+pub use subagents::{AwaitedRun, Called, SubagentAnswer, SubagentCall, Subagents, Waited};
 pub use token::Token;
 
 /// The README's example is a test.

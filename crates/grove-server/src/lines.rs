@@ -169,7 +169,7 @@ fn answer_to(message: &Value) -> Option<Value> {
         return None;
     }
     let id = id.filter(|id| id.is_string() || id.is_number());
-    let about = "the message is no request of the protocol: it needs `jsonrpc`, `id` and `method`, and `params` is an object";
+    let about = "the message is not a request of the protocol: it needs `jsonrpc`, `id` and `method`, and `params` is an object";
     Some(answer(id, about))
 }
 

@@ -1,4 +1,4 @@
-//! Skills and their files as resources.
+//! Skills and their files as resources, and runs.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,6 +12,7 @@ use crate::mime::kind_of;
 use crate::pages;
 use crate::served_library::ServedLibrary;
 use crate::skill_paths::{OWN_FILE, SkillPaths, uri};
+use crate::subagents::Subagents;
 use crate::work::Work;
 
 /// The largest file that is given: a client that wants more has the file itself.
@@ -75,21 +76,54 @@ fn other_files(look: &Look, path: &str, skill: &Skill) -> Vec<Resource> {
         .collect()
 }
 
-/// The one form that all URIs have.
-pub(crate) fn templates() -> Vec<ResourceTemplate> {
-    vec![
-        ResourceTemplate::new("skill://{+skill}/{+file}", "skill file").with_description(
-            "A file of a skill: `SKILL.md` is the skill, other files are named by it",
-        ),
-    ]
+/// How the URIs of runs begin.
+pub(crate) const RUN: &str = "run://";
+
+/// The forms that URIs have.
+pub(crate) fn templates(has_runs: bool) -> Vec<ResourceTemplate> {
+    let skills = ResourceTemplate::new("skill://{+skill}/{+file}", "skill file").with_description(
+        "A file of a skill: `SKILL.md` is the skill, other files are named by it",
+    );
+    let runs = ResourceTemplate::new("run://{run}", "run")
+        .with_description("A run of child agents, as `grove runs show --json` prints it")
+        .with_mime_type(RUN_TYPE);
+    let runs = has_runs.then_some(runs);
+    std::iter::once(skills).chain(runs).collect()
+}
+
+const RUN_TYPE: &str = "application/json";
+
+/// The run that a URI names.
+pub(crate) fn run_of(uri: &str) -> Option<&str> {
+    uri.strip_prefix(RUN)
+}
+
+/// The bytes of a resource of the library; none when there is none that can be given.
+pub(crate) fn bytes_of(library: &ServedLibrary, uri: &str) -> Option<Vec<u8>> {
+    let contents = read(library, uri).ok()?;
+    serde_json::to_vec(&contents).ok()
+}
+
+/// A run as a resource.
+pub(crate) fn read_run(
+    subagents: &dyn Subagents,
+    uri: &str,
+) -> Result<ResourceContents, ErrorData> {
+    let run = run_of(uri).and_then(|run| subagents.resource(run));
+    match run {
+        Some((json, _)) => Ok(ResourceContents::text(json, uri).with_mime_type(RUN_TYPE)),
+        None => Err(unknown(uri)),
+    }
+}
+
+fn unknown(uri: &str) -> ErrorData {
+    let message = format!("there is no resource {}", one_line(uri));
+    ErrorData::resource_not_found(message, None)
 }
 
 /// The content of a resource.
 pub(crate) fn read(library: &ServedLibrary, wanted: &str) -> Result<ResourceContents, ErrorData> {
-    let unknown = || {
-        let message = format!("there is no resource {}", one_line(wanted));
-        ErrorData::resource_not_found(message, None)
-    };
+    let unknown = || unknown(wanted);
     for _ in 0..ATTEMPTS {
         let look = library.look();
         let (snapshot, sources) = (&look.snapshot, &look.sources.skills);

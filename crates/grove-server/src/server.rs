@@ -12,6 +12,7 @@ use crate::gate::Gated;
 use crate::http::{self, HttpOptions, Listening};
 use crate::lines::Lines;
 use crate::served_library::ServedLibrary;
+use crate::subagents::Subagents;
 
 /// The longest message that is read.
 pub(crate) const MAX_MESSAGE: usize = 4 << 20;
@@ -46,17 +47,34 @@ pub enum ServeError {
 }
 
 /// A library that is served.
-#[derive(Debug)]
 pub struct Server {
-    library: Arc<ServedLibrary>,
+    served: Served,
+}
+
+/// What all connections share.
+#[derive(Clone)]
+pub(crate) struct Served {
+    pub(crate) library: Arc<ServedLibrary>,
+    /// None where nobody can be delegated to.
+    pub(crate) subagents: Option<Arc<dyn Subagents>>,
 }
 
 impl Server {
     /// A server for a library; the agents that it finds are prompts.
     pub fn new(library: LiveLibrary) -> Self {
         Self {
-            library: Arc::new(ServedLibrary::new(library)),
+            served: Served {
+                library: Arc::new(ServedLibrary::new(library)),
+                subagents: None,
+            },
         }
+    }
+
+    /// The same with the tool `subagent`.
+    #[must_use]
+    pub fn with_subagents(mut self, subagents: Arc<dyn Subagents>) -> Self {
+        self.served.subagents = Some(subagents);
+        self
     }
 
     /// Serves one client on stdin and stdout until stdin closes.
@@ -75,7 +93,7 @@ impl Server {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let transport = Lines::new(from, to, MAX_MESSAGE);
-        let connection = Connection::open(&self.library, &Arc::<Open>::default(), 1);
+        let connection = Connection::open(&self.served, &Arc::<Open>::default(), 1);
         let connection = connection.ok_or(ServeError::Broken)?;
         let served = match rmcp::serve_server(connection, Gated::new(transport)).await {
             Ok(served) => served,
@@ -95,11 +113,11 @@ impl Server {
         options: HttpOptions,
         ready: impl FnOnce(std::net::SocketAddr) + Send + 'static,
     ) -> Result<(), ServeError> {
-        let library = Arc::clone(&self.library);
+        let served = self.served.clone();
         self.run(|ended| async move {
             let listening = Listening::bind(options).await?;
             ready(listening.address());
-            http::serve(listening, library, ended).await;
+            http::serve(listening, served, ended).await;
             Ok(())
         })
     }
@@ -120,7 +138,7 @@ impl Server {
         ended.cancel();
         // A read of stdin that never returns must not keep the process.
         runtime.shutdown_background();
-        self.library.save_cache();
+        self.served.library.save_cache();
         done
     }
 }

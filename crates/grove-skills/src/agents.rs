@@ -182,7 +182,7 @@ fn no_agent(document: &DefinitionFile<Parsed>, is_shared: bool) -> Option<Diagno
         let message = "no frontmatter: taken for a note, not an agent";
         return Some(Diagnostic::new(Code::AgentNote, message));
     }
-    let message = format!("{}, so the file is no agent", refusal.message);
+    let message = format!("{}, so the file is not an agent", refusal.message);
     let finding = refusal.clone().with_severity(Severity::Warning);
     Some(Diagnostic { message, ..finding })
 }

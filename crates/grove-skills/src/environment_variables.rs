@@ -51,6 +51,8 @@ environment_variables! {
     /// The path to the attempt that a process belongs to, set for everything that a child runs. A `grove` with it neither
     /// recovers nor prunes runs.
     GROVE_RUN = "GROVE_RUN";
+    /// The conversation of the Claude Code that started `grove mcp`; set by it.
+    CLAUDE_CODE_SESSION_ID = "CLAUDE_CODE_SESSION_ID";
     /// How wide tables may be; the terminal's width by default. When it is set, a table is one in a pipe too.
     COLUMNS = "COLUMNS";
     /// With any value, output has no colours.

@@ -30,6 +30,7 @@ use skill_set::SkillSet;
 use target::{Held, Target};
 
 pub use left_out::is_wanted;
+pub(crate) use skill_set::{beside_skill, text_for_host};
 
 /// What is exported.
 #[derive(Debug, Clone)]

@@ -10,6 +10,7 @@ mod config_file;
 mod error;
 mod overriding;
 mod own_files;
+mod skill_copies;
 mod skill_files;
 mod within;
 
@@ -35,6 +36,7 @@ use grove_spec::{Code, Diagnostic, Position};
 pub use agent_files::Created;
 pub use chain_files::{ChainAsks, NewChain};
 pub use error::ManageError;
+pub use skill_copies::SkillCopy;
 pub use skill_files::NewSkill;
 
 use own_files::{OwnFiles, full_name, sanitised};

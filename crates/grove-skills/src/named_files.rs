@@ -96,7 +96,7 @@ fn one(planned: &PlannedRoot, written: &str) -> NamedFile {
 /// A file of a project, found beneath the project's folder.
 fn contained(base: &Path, root: &Path, written: &str) -> Result<Vec<u8>, String> {
     let below = root.strip_prefix(base).unwrap_or(Path::new(""));
-    let below = below_base(below, written).ok_or("it lies outside of the project")?;
+    let below = below_base(below, written).ok_or("it is outside the project")?;
     let held = HeldFolder::open(base).map_err(|error| error.source.to_string())?;
     held.read(&below, Links::Contain, MAX_BYTES)
         .map_err(|error| {

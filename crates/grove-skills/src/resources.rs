@@ -32,7 +32,7 @@ pub(crate) fn is_twin(name: &str) -> bool {
 pub(crate) fn twin_findings(names: &[String], file: &Path) -> Vec<Diagnostic> {
     let twins = names.iter().filter(|name| is_twin(name));
     let said = twins.map(|name| {
-        let message = format!("`{name}` is not `SKILL.md`, which lies beside it");
+        let message = format!("`{name}` is not `SKILL.md`, which is beside it");
         Diagnostic::new(Code::FileNameCase, message).in_file(file)
     });
     said.collect()

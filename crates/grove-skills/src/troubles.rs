@@ -108,7 +108,7 @@ pub(crate) fn limits(
     );
     let (left, names) = count(&hit.depth);
     let deep =
-        format!("{left} folders lie below {depth} group levels and were not walked: {names}");
+        format!("{left} folders are below {depth} group levels and were not walked: {names}");
     let (left, names) = count(&hit.folders);
     let opened = format!(
         "{label} has {} folders without a skill, {folders} were opened and {left} were only probed: {names}",

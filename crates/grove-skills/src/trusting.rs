@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_catalog::trust::{self, Trust};
+use grove_fs::approvals::Approvals;
 use grove_fs::trust_store::{Grant, Lookup, Pins, TrustStore};
 use grove_fs::{FsError, files};
 
@@ -241,6 +242,11 @@ pub fn revoke(
 /// All grants.
 pub fn grants(environment: &Environment) -> Vec<Grant> {
     store(environment).grants()
+}
+
+/// What a user has approved.
+pub fn approvals(environment: &Environment) -> Approvals {
+    Approvals::new(folder(environment))
 }
 
 /// The store of a user's grants.

@@ -270,7 +270,7 @@ impl Structured for Acceptance {
 }
 
 fn no_level(word: &str) -> String {
-    format!("`{}` is no level of acceptance", one_line(word))
+    format!("`{}` is not a level of acceptance", one_line(word))
 }
 
 /// The most turns that a child gets to mend what was missing.
@@ -297,7 +297,7 @@ impl ContractReader {
                     for (at, item) in self.list(value, &path).iter().enumerate() {
                         match item.as_str().and_then(Evidence::of) {
                             Some(kind) => contract.evidence.push(kind),
-                            None => self.fault(format!("`{path}[{at}]` is no kind of evidence")),
+                            None => self.fault(format!("`{path}[{at}]` is not a kind of evidence")),
                         }
                     }
                 }

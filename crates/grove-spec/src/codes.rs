@@ -43,10 +43,10 @@ macro_rules! codes {
 
 codes! {
     // The file itself.
-    FileTooLarge = "file-too-large", Error, "The file is larger than the limit for a skill file, what is dropped of its description not counted.", "move long material to files beside SKILL.md, or raise `limits.file_bytes`";
+    FileTooLarge = "file-too-large", Error, "The file is larger than the limit for a skill file, not counting what is dropped of its description.", "move long material to files beside SKILL.md, or raise `limits.file_bytes`";
     EmptyFile = "empty-file", Error, "The file has no content.", "write frontmatter with a name and a description, then the instructions";
     NotUtf8 = "not-utf8", Error, "The file is not valid UTF-8.", "save the file as UTF-8";
-    NotRegularFile = "not-regular-file", Error, "What stands where a skill file belongs is a folder, pipe, socket or device.", "replace it with a plain file";
+    NotRegularFile = "not-regular-file", Error, "A folder, pipe, socket or device is where the skill file should be.", "replace it with a plain file";
     PseudoFile = "pseudo-file", Error, "The path leads into a file system of the kernel, whose files are not documents.", "replace the link with a plain file";
     Unreadable = "unreadable", Error, "The file or folder could not be read.", "check its permissions";
     PathEscape = "path-escape", Error, "A link inside a project or package leads out of its root and was not followed.", "copy the target into the root, or add its folder as a user root";
@@ -87,7 +87,7 @@ codes! {
     FieldType = "field-type", Warning, "A field has a value of the wrong kind and was left out.", "see the format reference for the kinds of values";
     UnknownField = "unknown-field", Warning, "The key is not part of the standard.", "move it under `metadata`";
     RequirementsUnreadable = "requirements-unreadable", Error, "The requirements could not be read, so the skill is not offered.", "write `requires` with lists of names";
-    RestrictionUnreadable = "restriction-unreadable", Error, "The value of a key that keeps a skill from something cannot be read, or nobody can say where it ends; its strictest reading counts.", "write the key in the first column, with a value of the kind that it takes";
+    RestrictionUnreadable = "restriction-unreadable", Error, "The value of a key that restricts a skill cannot be read, or it is not clear where it ends; its strictest reading counts.", "write the key in the first column, with a value of the kind that it takes";
     ControlCharacters = "control-characters", Warning, "Control or escape characters were found and are never shown or passed on as they are.", "remove them from the file";
     HiddenUnicode = "hidden-unicode", Warning, "The text has characters that people cannot see and models can read.", "remove them, or show what they say in plain text";
     BidiControl = "bidi-control", Warning, "The text has direction controls that make people read another text than a model.", "remove the direction controls";
@@ -95,12 +95,12 @@ codes! {
     RoleMarker = "role-marker", Warning, "The text has a marker with which chat templates begin another speaker's words.", "remove the marker";
     OverbroadTrigger = "overbroad-trigger", Warning, "The description claims every task for its skill, so that others are not chosen.", "say for which tasks it is";
     DynamicCommand = "dynamic-command", Warning, "The body has a command that some hosts run when they load it; Grove runs nothing and gives the text as it is.", "write it as an instruction to run the command";
-    ExfilUrl = "exfil-url", Warning, "The address of a picture has a place for data, which whoever shows it would send out.", "remove the picture, or give it a fixed address";
+    ExfilUrl = "exfil-url", Warning, "The address of an image has a place for data, which would be sent out when the image is shown.", "remove the image, or give it a fixed address";
 
     // Discovery and limits.
     CandidateLimit = "candidate-limit", Warning, "A root has more skill folders than the limit; the rest were not read.", "raise `limits.candidates_per_root`, or look with --all";
     SourceLimit = "source-limit", Warning, "A root or a source has more skills than may be entries of their own; the rest are capped: named in their group's entry.", "raise `limits.loaded_per_root` and `limits.loaded_per_source`, or look with --all";
-    DepthLimit = "depth-limit", Warning, "Folders lie deeper than the limit of group levels and were not walked.", "move the skills up, or raise `limits.group_depth`";
+    DepthLimit = "depth-limit", Warning, "Folders are nested deeper than the limit of group levels and were not walked.", "move the skills up, or raise `limits.group_depth`";
     FolderLimit = "folder-limit", Warning, "A root has more folders without skills than are opened; the rest were only probed for SKILL.md.", "point the root at the folder that holds the skills";
     EntryLimit = "entry-limit", Warning, "A folder has more entries than are looked at.", "split the folder";
     RootUnreadable = "root-unreadable", Warning, "A root could not be opened.", "check the path and its permissions";
@@ -115,7 +115,7 @@ codes! {
     ChildDuplicate = "child-duplicate", Warning, "A child is declared twice, by two parents, or is in both places; the first one counts.", "keep one of them";
     ParentMissing = "parent-missing", Warning, "No single skill of the root is the one that `metadata.parent` names; the skill stands on its own.", "write the name or id of a skill in the same root";
     TreeCycle = "tree-cycle", Warning, "A skill would be above itself; it stands on its own instead.", "remove one of the declarations";
-    TreeDepth = "tree-depth", Warning, "A tree is deeper than its limit of levels; what lies deeper is no part of it.", "move the children up";
+    TreeDepth = "tree-depth", Warning, "A tree is deeper than its limit of levels; anything deeper is not part of it.", "move the children up";
     BranchSmall = "branch-small", Warning, "A branch with fewer than three children costs more than it saves.", "list the children beside their parent, or merge them into it";
     BranchVague = "branch-vague", Warning, "The description of a branch shares no word with some of its children, so a model would not look for them there.", "say in the parent's description what these children are for";
 
@@ -126,9 +126,9 @@ codes! {
     AgentSyntax = "agent-syntax", Error, "An agent file in TOML or JSON cannot be read, or has no text for the agent.", "correct the file at the line";
     AgentElsewhere = "agent-elsewhere", Error, "What the agent is told is not in this file.", "put its text into the file";
     AgentVariable = "agent-variable", Warning, "A value of an agent in settings names a variable of the environment, or a file where none is read; it stays as it is written.", "write the value itself";
-    AgentNote = "agent-note", Info, "A file among agents has no frontmatter, so it was taken for a note and is no agent.", "nothing to do, unless it is meant to be an agent: then begin it with a line `---`, keys, and a line `---`";
+    AgentNote = "agent-note", Info, "A file among agents has no frontmatter, so it was taken for a note, not for an agent.", "nothing to do, unless it is meant to be an agent: then begin it with a line `---`, keys, and a line `---`";
     AgentUnmapped = "agent-unmapped", Info, "A key of an agent file has no counterpart here; it is kept and not used. Where it restricts the agent this is a warning.", "nothing to do, unless the agent depends on it";
-    StandIn = "stand-in", Warning, "An agent or a skill that goes before all others of its name cannot be used; another one stands in for it.", "see the message for what it needs, or name the one that is meant as `id@root`";
+    StandIn = "stand-in", Warning, "An agent or a skill that comes before all others of its name cannot be used; another one stands in for it.", "see the message for what it needs, or name the one that is meant as `id@root`";
     PreloadUnknown = "preload-unknown", Warning, "An agent names a skill that is not there; the agent works without it.", "correct the name in `skills`, or add the skill";
     PreloadUnusable = "preload-unusable", Warning, "An agent names a skill that cannot be used; the agent works without it.", "see `grove skills show` for what the skill needs";
     PreloadBudget = "preload-budget", Warning, "A skill does not fit into what an agent's prompt may take for its skills and was left out whole.", "shorten the skill, name fewer skills, or write `skillInjection: light`";
@@ -136,23 +136,23 @@ codes! {
     OverrideUnknownField = "override-unknown-field", Info, "Settings override a field of an agent that cannot be overridden; it was not used.", "see the configuration reference for the fields that can be";
     OverrideUnknown = "override-unknown", Warning, "Settings override an agent that is not there.", "correct the name, or remove the override";
     SettingsUnreadable = "settings-unreadable", Warning, "A host's settings file cannot be read or is not JSON; nothing in it was used.", "correct the file";
-    AgentContract = "agent-contract", Error, "The value of a key that keeps an agent from something, or of `engine`, cannot be read, or nobody can say where it ends; the agent would run without what was to hold it.", "write the value as the reference page of agent fields says";
+    AgentContract = "agent-contract", Error, "The value of a key that restricts an agent, or of `engine`, cannot be read, or it is not clear where it ends; the agent would run without the restriction.", "write the value as the reference page of agent fields says";
     AgentUnknownField = "agent-unknown-field", Info, "A key of an agent is not known here and is nearly one that is, or was asked for; it is kept as written.", "check the spelling";
-    ModelUnknown = "model-unknown", Warning, "No model of this name is known here; whoever runs the agent may know it.", "check the spelling";
+    ModelUnknown = "model-unknown", Warning, "No model of this name is known here; the program that runs the agent may know it.", "check the spelling";
     ExportUnmapped = "export-unmapped", Warning, "Something that an agent says cannot be said to the host that it is exported for.", "change the agent, or accept that the host does without it";
     ExportBudget = "export-budget", Warning, "An agent's text with its skills is longer than what the host takes.", "name fewer skills, shorten them, or write `skillInjection: light`";
     ExportName = "export-name", Warning, "Two agents or two skills would have one name at the host; the first one is exported.", "rename one of them";
-    ExportNotOurs = "export-not-ours", Warning, "A file that Grove did not write, or that was changed since, stands where one would be written; it was left alone.", "move it away, or remove it, and export again";
+    ExportNotOurs = "export-not-ours", Warning, "A file that Grove did not write, or that was changed since, is where one would be written; it was left alone.", "move it away, or remove it, and export again";
     ExportPowers = "export-powers", Warning, "Something of a package would let an agent or a skill do more once it is in a host's own folders.", "read it; if you want it, write it into a file of your own";
     ExportLeftOut = "export-left-out", Warning, "An agent cannot be used as it is, so it was not exported; what was exported of it before stays.", "see `grove agents show` for what it needs";
     ExportPartial = "export-partial", Warning, "A file of a skill was not copied.", "put a plain file with another name in its place, or accept that the host does without it";
     SkillPathUnused = "skill-path-unused", Warning, "A folder in an agent's `skillPath` was not looked in.", "put the skills into a folder that is looked in anyway, such as `.agents/skills`";
-    InstructionsUntrusted = "instructions-untrusted", Warning, "A project's instructions are not in the prompt: nobody has looked at them as they are.", "review the file, then run `grove trust`";
+    InstructionsUntrusted = "instructions-untrusted", Warning, "A project's instructions are not in the prompt: nobody has reviewed them as they are now.", "review the file, then run `grove trust`";
     InstructionsUnread = "instructions-unread", Warning, "A project's instructions could not be read, or may not be, and are not in the prompt.", "replace the file with a plain text file in the project";
     InstructionsBudget = "instructions-budget", Warning, "A project's instructions do not fit into what a prompt may take for them and were left out whole.", "shorten the file, or raise `limits.instruction_chars`";
     InstructionsSecond = "instructions-second", Info, "A folder has two files with instructions, and one of them counts.", "keep one file, or let one lead to the other";
-    PromptBase = "prompt-base", Info, "What became of the prompt of whoever runs the agent.", "see `systemPromptMode`, `inheritProjectContext` and `inheritSkills` of the agent";
-    ContextFresh = "context-fresh", Info, "An agent that prefers to know the conversation runs without it, because there is none.", "run it from a session, or write `defaultContext: fresh`";
+    PromptBase = "prompt-base", Info, "What happened to the prompt of the program that runs the agent.", "see `systemPromptMode`, `inheritProjectContext` and `inheritSkills` of the agent";
+    ContextFresh = "context-fresh", Info, "An agent that prefers a copy of the conversation runs without one, because there is none.", "run it from a session, or write `defaultContext: fresh`";
     ContextNoParent = "context-no-parent", Error, "A copy of the conversation was asked for and there is none.", "ask for a fresh context, or run it from a session";
     PromptPartial = "prompt-partial", Info, "The printed prompt is not all that the agent is told.", "see the message for what comes from elsewhere";
 
@@ -160,9 +160,9 @@ codes! {
     ChainIncomplete = "chain-incomplete", Error, "A chain has no name, no description or no list of steps.", "write `name`, `description` and the steps";
     ChainStep = "chain-step", Error, "A step says something that cannot be run as it is written.", "correct the step; see the format reference";
     ChainStepText = "chain-step-text", Warning, "The text of a step begins without a blank line after the heading and its settings; it was taken as the step's task.", "put an empty line before the text";
-    ChainSchemaInline = "chain-schema-inline", Error, "A `.chain.md` has a schema in a line; only the path of a file can stand there.", "write the schema to a file and name the file, or write the chain as `.chain.json`";
+    ChainSchemaInline = "chain-schema-inline", Error, "A `.chain.md` has an inline schema; only the path of a file is allowed there.", "write the schema to a file and name the file, or write the chain as `.chain.json`";
     ChainOutputName = "chain-output-name", Error, "`as` is not a name, or two steps give their output the same one.", "use letters, digits and underscores, and each name once";
-    ChainReference = "chain-reference", Error, "A step speaks of an output that no earlier step gives.", "name the output of an earlier step with `as`, or correct the reference";
+    ChainReference = "chain-reference", Error, "A step refers to an output that no earlier step gives.", "name the output of an earlier step with `as`, or correct the reference";
     ChainUnknownKey = "chain-unknown-key", Warning, "A step has a key that is not known; it is kept and means nothing.", "correct the key or remove it";
     ChainLimit = "chain-limit", Error, "A chain has more steps, tasks or items than are ever run.", "split the chain, or lower the number";
     ChainCollision = "chain-collision", Warning, "Several chains of one root have the same name; `.chain.json` goes before `.chain.md`, then the first in order.", "rename or remove one of them";
@@ -173,7 +173,7 @@ codes! {
 
     // Packages.
     PackageManifest = "package-manifest", Warning, "The manifest of a package cannot be read, or a part of it has the wrong kind or is not known; the rest of the package is used, unless the finding refuses it.", "correct the manifest, or tell the package's author";
-    PackageSource = "package-source", Warning, "A package is named in a way that cannot be followed or is not allowed here.", "name it as `npm:NAME`, `git:HOST/PATH`, `file:PATH` or a path; a project can only name what lies in it";
+    PackageSource = "package-source", Warning, "A package is named in a way that cannot be followed or is not allowed here.", "name it as `npm:NAME`, `git:HOST/PATH`, `file:PATH` or a path; a project can only name what is inside it";
     PackageMissing = "package-missing", Warning, "A package that is named, or a folder that a package names, is not there.", "install the package, or remove its name";
     PackageLimit = "package-limit", Warning, "There are more packages, or more entries in a manifest, than are looked at.", "name the packages you need in the settings";
     PackageSettings = "package-settings", Warning, "A settings file that names packages or folders with skills cannot be read; what it names is not used.", "correct the file";
@@ -191,11 +191,11 @@ codes! {
     ConfigUntrusted = "config-untrusted", Info, "The project's configuration is not used until the project is trusted.", "review it, then run `grove trust`";
     SettingsChanged = "settings-changed", Warning, "The settings of a trusted project are not as they were when it was trusted; nothing that they name is used.", "review them, then run `grove trust` again";
     KeptLastGood = "kept-last-good", Warning, "The file is invalid at present, so its last good version is used as long as it is watched.", "correct the file";
-    WatchPolling = "watch-polling", Warning, "Not every change is noticed by itself, so that Grove looks for changes from time to time.", "nothing to do, unless changes should be seen sooner";
+    WatchPolling = "watch-polling", Warning, "Some changes cannot be noticed as they happen, so Grove looks for changes from time to time.", "nothing to do, unless changes should be seen sooner";
     CacheDamaged = "cache-damaged", Info, "A cache file was damaged or of another version and was rebuilt.", "nothing to do";
     CacheUnwritable = "cache-unwritable", Info, "The cache could not be written; the next start will read all files again.", "check the permissions of the cache folder";
-    ArgumentsUnused = "arguments-unused", Warning, "Arguments were given to what shows none of them: a group, or a skill of whose text only the start is shown.", "give them to one of its skills";
-    UsageDamaged = "usage-damaged", Info, "The record of which skills are used was damaged and is begun anew.", "nothing to do";
+    ArgumentsUnused = "arguments-unused", Warning, "Arguments were given to something that uses none of them: a group, or a skill of which only the start is shown.", "give them to one of its skills";
+    UsageDamaged = "usage-damaged", Info, "The record of which skills are used was damaged and has been started again.", "nothing to do";
     UsageNewer = "usage-newer", Info, "The record of which skills are used was written by a later version of grove: it is left alone and nothing is remembered.", "update grove";
     UsageUnwritable = "usage-unwritable", Info, "The record of which skills are used could not be written.", "check the permissions of the state folder";
     HostFrontmatter = "host-frontmatter", Warning, "The host that is asked about cannot read the frontmatter, which Grove can.", "put values in double quotes, and begin the file with `---`";

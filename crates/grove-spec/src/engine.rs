@@ -63,7 +63,7 @@ impl Structured for Engine {
         let word = value.as_str().map(str::trim);
         word.and_then(Self::of).ok_or_else(|| {
             let shown = word.map_or_else(|| value.to_string(), one_line);
-            vec![format!("`{shown}` is no engine")]
+            vec![format!("`{shown}` is not an engine")]
         })
     }
 }

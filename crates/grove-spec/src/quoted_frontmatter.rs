@@ -44,7 +44,7 @@ impl Unread {
     pub(crate) const fn reason(self) -> &'static str {
         match self {
             Self::NoFence => {
-                "for this host the file has no frontmatter: it must begin with a line `---`, with no byte order mark and with ends of lines that are no bare returns"
+                "for this host the file has no frontmatter: it must begin with a line `---`, without a byte order mark and without bare carriage returns as line ends"
             }
             Self::NotYaml => {
                 "the frontmatter is no YAML, and this host repairs no more than values with a character of YAML in them"

@@ -1,8 +1,9 @@
 //! Diagnostics for people: one renderer with a source snippet.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::fence::lines;
 use crate::text::{one_line, visible};
 
@@ -33,6 +34,38 @@ pub fn render(diagnostic: &Diagnostic, source: Option<&str>) -> String {
     }
     let _ = writeln!(out, "  = help: {}", one_line(diagnostic.help_text()));
     out
+}
+
+/// A diagnostic as one line that GitHub Actions shows at the place in the file; paths below `folder` are said from there.
+pub fn annotation(diagnostic: &Diagnostic, folder: &Path) -> String {
+    let level = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "notice",
+    };
+    let mut line = format!("::{level} title={}", diagnostic.code.as_str());
+    if let Some(file) = &diagnostic.file {
+        let file = file.strip_prefix(folder).unwrap_or(file);
+        let _ = write!(line, ",file={}", in_command(&file.to_string_lossy(), true));
+    }
+    if let Some(at) = diagnostic.position {
+        let _ = write!(line, ",line={},col={}", at.line, at.column);
+    }
+    let message = in_command(&one_line(&diagnostic.message), false);
+    let help = in_command(&one_line(diagnostic.help_text()), false);
+    let _ = writeln!(line, "::{message} ({help})");
+    line
+}
+
+/// Text of a workflow command, in which a sign that ends something is written as its number.
+fn in_command(text: &str, is_property: bool) -> String {
+    let text = text.replace('%', "%25");
+    let text = text.replace('\r', "%0D").replace('\n', "%0A");
+    if is_property {
+        text.replace(':', "%3A").replace(',', "%2C")
+    } else {
+        text
+    }
 }
 
 /// A path on one line: blanks stay, line ends and control characters become escapes.
@@ -82,12 +115,22 @@ fn nth_line(source: &str, line: u32) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
     use crate::codes::Code;
     use crate::diagnostic::Position;
     use crate::text::is_control;
+
+    #[test]
+    fn an_annotation_is_one_line_that_its_text_cannot_end() {
+        let finding = Diagnostic::new(Code::NameMismatch, "100 %::error\nnext")
+            .in_file(Path::new("/w/a,b:c/SKILL.md"))
+            .at(Position::new(2, 7));
+        assert_eq!(
+            annotation(&finding, Path::new("/w")),
+            "::warning title=name-mismatch,file=a%2Cb%3Ac/SKILL.md,line=2,col=7::100 %25::error next \
+             (rename the folder or the skill so that both agree)\n"
+        );
+    }
 
     #[test]
     fn the_place_is_shown_with_help() {

@@ -68,6 +68,20 @@ impl AgentProgram {
         arguments: &[&str],
         limit: Duration,
     ) -> Result<Finished, String> {
+        let mut command = self.command_in(server, home, working, prompt, arguments)?;
+        process::capture(&mut command, limit)
+            .map_err(|error| format!("cannot run {}: {error}", self.host()))
+    }
+
+    /// The command of such a turn, for whoever wants to end it in the middle.
+    pub fn command_in(
+        self,
+        server: &ModelServer,
+        home: &Path,
+        working: &Path,
+        prompt: &str,
+        arguments: &[&str],
+    ) -> Result<Command, String> {
         let mut command = self.command(server, home, prompt)?;
         command
             .args(arguments)
@@ -76,8 +90,7 @@ impl AgentProgram {
             .env("LC_ALL", "C.UTF-8")
             .env("HOME", home)
             .env("TMPDIR", temporary(home)?);
-        process::capture(&mut command, limit)
-            .map_err(|error| format!("cannot run {}: {error}", self.host()))
+        Ok(command)
     }
 
     fn command(self, server: &ModelServer, home: &Path, prompt: &str) -> Result<Command, String> {

@@ -57,7 +57,7 @@ pub(crate) struct Look {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Skills: list, show, check, search, create, edit, rename, delete, enable, disable, activate, …
+    /// Skills: list, show, check, search, create, edit, rename, copy, delete, enable, disable, activate, …
     #[command(subcommand)]
     Skills(SkillsCommand),
     /// Agents: list, show, create, edit, rename, delete, enable, disable, reset
@@ -99,6 +99,9 @@ pub(crate) enum Command {
         /// Write what was understood in spite of its form so that every reader understands it, and show the difference
         #[arg(long)]
         fix: bool,
+        /// Print findings as annotations for GitHub Actions
+        #[arg(long, conflicts_with = "json")]
+        github: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -109,6 +112,9 @@ pub(crate) enum Command {
     Untrust {
         /// The project; the one around the working folder by default
         folder: Option<PathBuf>,
+        /// Take back the approval of a command or program instead, by the beginning of its digest
+        #[arg(long, value_name = "DIGEST", conflicts_with = "folder")]
+        approval: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -320,6 +326,9 @@ pub(crate) struct FindingFilter {
     /// Only findings that weigh so much
     #[arg(long, value_name = "SEVERITY", conflicts_with = "json")]
     pub(crate) severity: Option<String>,
+    /// Print each finding as an annotation for GitHub Actions
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) github: bool,
 }
 
 /// What is asked of a prompt.
@@ -470,6 +479,13 @@ pub(crate) enum McpHost {
     Claude,
     /// Codex
     Codex,
+    /// Copilot CLI
+    Copilot,
+    /// Gemini CLI
+    Gemini,
+    /// OpenCode
+    #[value(name = "opencode")]
+    OpenCode,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

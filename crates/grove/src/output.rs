@@ -4,6 +4,7 @@
 //! [`Output::flush`] as often as it likes: the same cleaning, and the same silence when nobody reads any more.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write};
+use std::path::Path;
 
 use grove_skills::environment_variables::{COLUMNS, NO_COLOR, TERM};
 use grove_spec::Diagnostic;
@@ -174,6 +175,12 @@ impl Output {
         }
     }
 
+    /// A finding as a line that GitHub Actions shows at its place.
+    pub(crate) fn annotation(&mut self, finding: &Diagnostic, folder: &Path) {
+        let line = grove_spec::render::annotation(finding, folder);
+        self.text(&without_controls(&line));
+    }
+
     /// A finding as data, with the line that it speaks of and a blank line after it.
     pub(crate) fn finding(&mut self, finding: &Diagnostic, source: Option<&str>) {
         let text = grove_spec::render::render(finding, source);
@@ -222,6 +229,12 @@ impl Output {
         self.notes.extend_from_slice(word.as_bytes());
         self.notes.push(b' ');
         self.note(line);
+    }
+
+    /// What was said, for whoever shows it in another way: the data, then what is beside it.
+    pub(crate) fn into_text(self) -> String {
+        let bytes = [self.data, self.notes].concat();
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Writes what there is, the data first, while the command goes on; says whether anybody reads the data.

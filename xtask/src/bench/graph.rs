@@ -114,9 +114,7 @@ fn one(count: usize) -> Result<Measured, String> {
             .ok_or("an event is missing")
     };
     let before = NodeId::step(1);
-    let outcome = |event: &Event, kind: EffectKind| {
-        matches!(&event.fact, Fact::Answered { effect, .. } if effect.of.node == before && effect.kind == kind)
-    };
+    let outcome = |event: &Event, kind: EffectKind| matches!(&event.fact, Fact::Answered { effect, .. } if effect.of.node == before && effect.kind == kind);
     let answer = at(&|event| outcome(event, EffectKind::Start))?;
     let proof = at(&|event| outcome(event, EffectKind::Prove))?;
     let mut events = loaded.events.iter();

@@ -13,6 +13,10 @@ use crate::step;
 
 const NODE_REQUIREMENT: &str = "24.*";
 pub(super) const PI: &str = "@earendil-works/pi-coding-agent";
+const MCP_SDK: &str = "@modelcontextprotocol/sdk";
+const MCP_SDK_VERSION: &str = "1.32.2";
+const MCP_CONFORMANCE: &str = "@modelcontextprotocol/conformance";
+const MCP_CONFORMANCE_VERSION: &str = "0.1.16";
 pub(super) const PI_VERSION: &str = "0.87.1";
 
 /// Installs Node 24.
@@ -38,6 +42,37 @@ pub(crate) fn pi_subagents_acceptance() -> Result<PathBuf, String> {
     npm_install("pi-subagents", "pi-subagents", "0.34.0")?;
     let package = folder().join("pi-subagents/node_modules/pi-subagents");
     Ok(package.join("src/runs/shared/acceptance.ts"))
+}
+
+/// Installs the official MCP SDK for TypeScript, whose client asks the server.
+pub(crate) fn install_mcp_sdk() -> Result<(), String> {
+    npm_install("mcp-sdk", MCP_SDK, MCP_SDK_VERSION)
+}
+
+/// Installs the protocol's conformance suite.
+pub(crate) fn install_mcp_conformance() -> Result<(), String> {
+    npm_install("mcp-conformance", MCP_CONFORMANCE, MCP_CONFORMANCE_VERSION)
+}
+
+/// The folder of the SDK.
+pub(super) fn mcp_sdk() -> Result<PathBuf, String> {
+    package_in("mcp-sdk", MCP_SDK, MCP_SDK_VERSION)
+}
+
+/// The program of the suite.
+pub(super) fn mcp_conformance() -> Result<PathBuf, String> {
+    let package = package_in("mcp-conformance", MCP_CONFORMANCE, MCP_CONFORMANCE_VERSION)?;
+    Ok(package.join("dist/index.js"))
+}
+
+fn package_in(name: &str, package: &str, version: &str) -> Result<PathBuf, String> {
+    if marker::is_installed(name, version) {
+        Ok(folder().join(name).join("node_modules").join(package))
+    } else {
+        Err(format!(
+            "{package} is not installed; run `cargo xtask test`"
+        ))
+    }
 }
 
 /// Installs an npm package with its dependencies, without running any of their scripts, into a folder

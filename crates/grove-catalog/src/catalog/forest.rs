@@ -71,6 +71,8 @@ pub(crate) struct Forest<'a> {
     pub(crate) bottom_up: Vec<NodeId>,
     node_of: Vec<Option<NodeId>>,
     names: Vec<&'a str>,
+    /// By root: the folder that all its skills are in, which says nothing in the name of a group.
+    common_folders: Vec<Option<&'a str>>,
     /// Their words, once anything has to be divided.
     words: Option<NameWords<'a>>,
     /// How many groups bear a name, by the hash of root, folder and part.
@@ -96,6 +98,7 @@ impl<'a> Forest<'a> {
             bottom_up: Vec::new(),
             node_of: vec![None; snapshot.skills.len()],
             names: Vec::with_capacity(snapshot.skills.len() + 1),
+            common_folders: vec![None; snapshot.roots.len()],
             words: None,
             taken: BTreeMap::new(),
         };
@@ -155,12 +158,22 @@ impl<'a> Forest<'a> {
     pub(crate) fn name(&self, snapshot: &Snapshot, id: NodeId) -> String {
         match &self.nodes[id].kind {
             Kind::Skill(_) => shown_name(self.names[id]).into_owned(),
-            Kind::Group { root, path, part } if path.is_empty() && part.is_empty() => {
-                let root = root.and_then(|root| snapshot.roots.get(root));
-                [root.map_or("skills", |root| &*root.label), "/"].concat()
+            Kind::Group { root, path, part } => {
+                let path = self.below_common_folder(*root, path);
+                if path.is_empty() && part.is_empty() {
+                    let root = root.and_then(|root| snapshot.roots.get(root));
+                    return [root.map_or("skills", |root| &*root.label), "/"].concat();
+                }
+                [&*shown_name(&path_of(path, part)), "/"].concat()
             }
-            Kind::Group { path, part, .. } => [&*shown_name(&path_of(path, part)), "/"].concat(),
         }
+    }
+
+    /// A folder without the one that all skills of its root are in.
+    fn below_common_folder<'p>(&self, root: Option<usize>, path: &'p str) -> &'p str {
+        let common = root.and_then(|root| *self.common_folders.get(root)?);
+        let below = common.and_then(|common| path.strip_prefix(common));
+        below.map_or(path, |below| below.trim_start_matches('/'))
     }
 
     /// What a node is called in the entry of the group around it, where the path is known.
@@ -191,12 +204,17 @@ impl<'a> Forest<'a> {
             }
             let standing = snapshot.root_of(skill).map(|root| &root.standing);
             let (step, distance) = standing.map_or((0, 0), |of| (of.step, of.distance));
+            let source = (u64::from(step) << 32) | u64::from(distance);
             let name = skill.name();
-            skills.push((step, distance, beginning(name), name, at));
+            skills.push((source, beginning(name), name, at));
         }
-        // Skills of a snapshot are by root and id, so the index tells equal names apart.
-        skills.sort_unstable();
-        for (id, (_, _, _, name, at)) in skills.into_iter().enumerate() {
+        // Skills of a snapshot are by root and id: a stable sort keeps that order among equal names, and has little to do
+        // where names are in the order of ids.
+        skills.sort_by(|(source, begin, name, _), (source_b, begin_b, name_b, _)| {
+            let by_number = (source, begin).cmp(&(source_b, begin_b));
+            by_number.then_with(|| name.cmp(name_b))
+        });
+        for (id, (_, _, name, at)) in skills.into_iter().enumerate() {
             self.nodes.push(Node {
                 kind: Kind::Skill(at),
                 parent: None,
@@ -233,7 +251,14 @@ impl<'a> Forest<'a> {
             let known = last.filter(|(known, _)| *known == folder);
             let group = match known {
                 Some((_, group)) => group,
-                None => self.folder(&mut folders, folder),
+                None => {
+                    let common = self.common_folders.get_mut(folder.0);
+                    if let Some(common) = common {
+                        *common =
+                            Some(common.map_or(folder.1, |known| common_folder(known, folder.1)));
+                    }
+                    self.folder(&mut folders, folder)
+                }
             };
             last = Some((folder, group));
             self.nodes[group].children.push(id);
@@ -331,12 +356,25 @@ impl<'a> Forest<'a> {
     }
 }
 
+/// The innermost folder that two folders are in.
+fn common_folder<'a>(a: &'a str, b: &str) -> &'a str {
+    let is_around = |folder: &&str| {
+        let below = b.strip_prefix(*folder);
+        below.is_some_and(|below| folder.is_empty() || below.is_empty() || below.starts_with('/'))
+    };
+    let mut around = std::iter::successors(Some(a), |folder| {
+        let outer = folder.rsplit_once('/').map_or("", |(outer, _)| outer);
+        (!folder.is_empty()).then_some(outer)
+    });
+    around.find(is_around).unwrap_or_default()
+}
+
 /// The first bytes of a name as a number that is in the order of names: most are told apart by it.
-fn beginning(name: &str) -> u64 {
-    let mut bytes = [0; 8];
+fn beginning(name: &str) -> u128 {
+    let mut bytes = [0; 16];
     let shown = name.len().min(bytes.len());
     bytes[..shown].copy_from_slice(&name.as_bytes()[..shown]);
-    u64::from_be_bytes(bytes)
+    u128::from_be_bytes(bytes)
 }
 
 /// Whether a skill is a branch whose children take its place.

@@ -11,7 +11,7 @@ use grove_spec::text::{counted, escape_xml};
 use super::cut::shorten;
 use super::forest::{Kind, NodeId};
 use super::ladder::Form;
-use super::locations::below_root;
+use super::locations::Rest;
 use super::style::Style;
 use super::texts::{INDEX_NAME_DIGITS, Material, closed_text};
 use super::two_threads::on_two_threads;
@@ -113,12 +113,13 @@ impl Files {
         if let Kind::Skill(skill) = node.kind {
             let place = &material.snapshot.skills[skill].place;
             let begin = material.prefixes.escaped(place.root);
-            let rest = below_root(place);
+            let rest = Rest::of(place);
             for part in [
                 "What holds for all of them: ",
                 begin,
                 "/",
-                &escape_xml(&rest),
+                &escape_xml(&rest.id),
+                rest.file,
                 "\n",
             ] {
                 text.push_str(part);
@@ -149,11 +150,11 @@ impl Files {
             shorten(&description, DESCRIPTION).into()
         };
         let description = Some(&*description).filter(|text| !text.is_empty());
-        let (prefix, rest) = match self.of_node(id) {
-            Some(file) => (prefixes.of_index(), file),
-            None => (text.prefix, &*text.rest),
+        let (prefix, id, file) = match self.of_node(id) {
+            Some(file) => (prefixes.of_index(), "", file),
+            None => (text.prefix, &*text.rest.id, text.rest.file),
         };
-        let location = [prefixes.escaped(prefix), "/", &escape_xml(rest)];
+        let location = [prefixes.escaped(prefix), "/", &escape_xml(id), file];
         Style::Xml.entry_at(out, &name, description, &location);
     }
 }

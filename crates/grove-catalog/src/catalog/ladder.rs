@@ -14,7 +14,7 @@ use crate::state::State;
 use super::Request;
 use super::cut::{Cut, CutCosts, cuts};
 use super::forest::{EVERYTHING, NodeId, is_named};
-use super::texts::{ANY_INDEX_FILE, Material, closed_text};
+use super::texts::{INDEX_REST, Material, closed_text};
 use super::writing::frame;
 
 /// How much of its description a skill comes with.
@@ -471,7 +471,7 @@ pub(crate) fn entry_cost(material: &Material<'_>, sight: &Sight, id: NodeId, for
                 let text = material.text(id);
                 material.bare(&text.name, &text.rest, description.is_some())
             }
-            Form::Closed { .. } => material.bare(&material.name(id), ANY_INDEX_FILE, true),
+            Form::Closed { .. } => material.bare(&material.name(id), &INDEX_REST, true),
         }
 }
 

@@ -1,5 +1,6 @@
 //! Where entries lie, as a model is told: home as `~`, and long beginnings as aliases when that saves.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use grove_spec::text::{escape_xml, has_controls, without_controls};
@@ -167,13 +168,27 @@ fn alias(prefix: usize) -> String {
     format!("r{}", prefix + 1)
 }
 
-/// Where a skill's file is below its root.
-pub(crate) fn below_root(place: &Location) -> String {
-    let rest = identity::file_below_root(place.layout, &place.id);
-    if is_ascii_line(&rest) {
-        rest
-    } else {
-        without_controls(&rest).replace(['\n', '\t'], "")
+/// How a location goes on after its beginning, in two parts: most of it is in the snapshot already.
+#[derive(Debug, Default)]
+pub(crate) struct Rest<'a> {
+    pub(crate) id: Cow<'a, str>,
+    pub(crate) file: &'static str,
+}
+
+impl<'a> Rest<'a> {
+    /// Where a skill's file is below its root.
+    pub(crate) fn of(place: &'a Location) -> Self {
+        let (id, file) = identity::parts_below_root(place.layout, &place.id);
+        let id = if is_ascii_line(id) {
+            id.into()
+        } else {
+            without_controls(id).replace(['\n', '\t'], "").into()
+        };
+        Self { id, file }
+    }
+
+    pub(crate) fn whole(&self) -> String {
+        [&*self.id, self.file].concat()
     }
 }
 

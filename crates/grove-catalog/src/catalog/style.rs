@@ -219,7 +219,7 @@ pub(crate) fn shown_name(name: &str) -> Cow<'_, str> {
 ///
 /// Escaping never has to think of line ends after this, and an entry is a line in every style.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
-    if is_ascii_line(text) {
+    if is_ascii_line(text) || is_line(text) {
         return Cow::Borrowed(text);
     }
     let mut line = String::with_capacity(text.len());
@@ -230,30 +230,39 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
         }
         line.extend(word);
     }
-    if line == text {
-        Cow::Borrowed(text)
-    } else {
-        Cow::Owned(line)
-    }
+    Cow::Owned(line)
+}
+
+/// Whether a text is on one line, without control characters, other blanks than single spaces, and blanks around it.
+fn is_line(text: &str) -> bool {
+    let mut before = ' ';
+    let all_fit = text.chars().all(|c| {
+        let fits = match c {
+            ' ' => before != ' ',
+            c if c.is_ascii() => c.is_ascii_graphic(),
+            c => !c.is_whitespace() && !is_control(c),
+        };
+        before = c;
+        fits
+    });
+    all_fit && !text.ends_with(' ')
 }
 
 /// Whether a text is ASCII on one line, without control characters and double blanks.
 ///
-/// Names and paths are short and have no blanks. Without early exit the compiler makes wide compares of both loops.
+/// Without early exit the compiler makes wide compares of the loop.
 pub(crate) fn is_ascii_line(text: &str) -> bool {
     let bytes = text.as_bytes();
-    if bytes.len() < 64 && bytes.iter().all(u8::is_ascii_graphic) {
+    let [first, rest @ ..] = bytes else {
         return true;
+    };
+    // Control characters, and as signed bytes everything beyond ASCII.
+    let is_odd = |b: u8| u8::from(b.cast_signed() < 0x20) | u8::from(b == 0x7f);
+    let mut odd = is_odd(*first);
+    for (before, b) in bytes.iter().zip(rest) {
+        odd |= is_odd(*b) | (u8::from(*before == b' ') & u8::from(*b == b' '));
     }
-    let mut odd = 0_u8;
-    for &b in bytes {
-        // Control characters, and as signed bytes everything beyond ASCII.
-        odd |= u8::from(b.cast_signed() < 0x20) | u8::from(b == 0x7f);
-    }
-    for (a, b) in bytes.iter().zip(bytes.get(1..).unwrap_or_default()) {
-        odd |= u8::from(*a == b' ') & u8::from(*b == b' ');
-    }
-    odd == 0 && !text.starts_with(' ') && !text.ends_with(' ')
+    odd == 0 && *first != b' ' && bytes.last() != Some(&b' ')
 }
 
 /// Markdown in which a text cannot begin a heading, a link, an image, code or emphasis.

@@ -12,7 +12,7 @@ use super::Request;
 use super::budget::Unit;
 use super::cut::shorten;
 use super::forest::{Forest, NodeId, Wishes};
-use super::locations::{Prefixes, below_root};
+use super::locations::{Prefixes, Rest};
 use super::style::{Style, one_line, shown_name};
 use super::two_threads::both;
 
@@ -22,6 +22,12 @@ const LONGEST_DESCRIPTION: usize = 1_024;
 
 /// What stands in for the name of an index file until its content is known: as many digits.
 pub(crate) const ANY_INDEX_FILE: &str = "0000000000000000.md";
+
+/// The same as the rest of a location.
+pub(crate) const INDEX_REST: Rest<'static> = Rest {
+    id: Cow::Borrowed(""),
+    file: ANY_INDEX_FILE,
+};
 
 /// The digits of an index file's name, so that its cost is known before its content.
 pub(crate) const INDEX_NAME_DIGITS: usize = ANY_INDEX_FILE.len() - ".md".len();
@@ -40,7 +46,7 @@ pub(crate) struct SkillText<'a> {
     /// Where its location begins.
     pub(crate) prefix: usize,
     /// How it goes on.
-    pub(crate) rest: String,
+    pub(crate) rest: Rest<'a>,
     /// What name, description and the rest of the location cost.
     pub(crate) cost: usize,
 }
@@ -68,13 +74,8 @@ impl<'a> Material<'a> {
         let (style, unit) = (request.style, request.budget.unit);
         let prefixes = Prefixes::of(snapshot, request.home, request.index_dir, style, unit);
         let cost = |text: &SkillText<'_>| {
-            let rest = if style.has_locations() {
-                &*text.rest
-            } else {
-                ""
-            };
-            let parts = [&*text.name, &*text.description, rest];
-            parts.iter().map(|part| style.cost(part, unit)).sum()
+            let told = style.cost(&text.name, unit) + style.cost(&text.description, unit);
+            told + rest_cost(&text.rest, style, unit)
         };
         let shared = if style.has_locations() {
             BTreeSet::new()
@@ -106,7 +107,7 @@ impl<'a> Material<'a> {
                 let inside = counted(node.n_skills - 1, "skill");
                 text.description = format!("({inside} inside) {}", text.description).into();
                 text.prefix = prefixes.of_index();
-                ANY_INDEX_FILE.clone_into(&mut text.rest);
+                text.rest = INDEX_REST;
                 text.cost = cost(text);
             }
         }
@@ -141,12 +142,8 @@ impl<'a> Material<'a> {
     }
 
     /// What an entry costs beside its description and the beginning of its location.
-    pub(crate) fn bare(&self, name: &str, rest: &str, is_described: bool) -> usize {
-        let located = if self.style.has_locations() {
-            self.cost(rest)
-        } else {
-            0
-        };
+    pub(crate) fn bare(&self, name: &str, rest: &Rest<'_>, is_described: bool) -> usize {
+        let located = rest_cost(rest, self.style, self.unit);
         self.cost(name) + located + self.style.overhead(is_described)
     }
 
@@ -165,6 +162,14 @@ impl<'a> Material<'a> {
             let begin = self.prefixes.cost_in_entry(text.prefix, &no_aliases);
             (entries + 1, size + marks + begin + text.cost)
         })
+    }
+}
+
+fn rest_cost(rest: &Rest<'_>, style: Style, unit: Unit) -> usize {
+    if style.has_locations() {
+        style.cost(&rest.id, unit) + rest.file.len()
+    } else {
+        0
     }
 }
 
@@ -194,7 +199,7 @@ fn of_skill(skill: &Skill) -> SkillText<'_> {
             description
         },
         prefix: skill.place.root,
-        rest: below_root(&skill.place),
+        rest: Rest::of(&skill.place),
         cost: 0,
     }
 }

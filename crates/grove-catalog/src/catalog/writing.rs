@@ -88,9 +88,9 @@ fn entry(
     let has_locations = material.style.has_locations();
     let is_file = has_locations || begin != prefixes.of_index();
     let rest = match (index_file, form) {
-        (Some(file), _) => file,
-        (None, Form::Skill(_)) => &material.text(id).rest,
-        (None, Form::Closed { .. }) => ANY_INDEX_FILE,
+        (Some(file), _) => file.to_owned(),
+        (None, Form::Skill(_)) => material.text(id).rest.whole(),
+        (None, Form::Closed { .. }) => ANY_INDEX_FILE.to_owned(),
     };
     Entry {
         kind,
@@ -98,12 +98,12 @@ fn entry(
         name: material.name(id).into_owned(),
         description: entry_text(material, sight, id, form),
         location: if is_file {
-            prefixes.location(begin, rest, &prefixes.in_full())
+            prefixes.location(begin, &rest, &prefixes.in_full())
         } else {
             String::new()
         },
         shown_location: if has_locations {
-            prefixes.location(begin, rest, aliases)
+            prefixes.location(begin, &rest, aliases)
         } else {
             String::new()
         },

@@ -1,6 +1,6 @@
 //! The boundary around a body: stable for caches, not guessable by the author of another body.
 
-use grove_spec::text::{escape_xml, one_line};
+use grove_spec::text::{escape_xml_attribute, one_line};
 
 use grove_spec::Digest;
 
@@ -25,7 +25,7 @@ pub fn block(name: &str, body: &str) -> String {
 pub(crate) fn marked(element: &str, attribute: &str, value: &str, body: &str) -> String {
     let mark = boundary(body);
     let value = one_line(value);
-    let value = escape_xml(&value);
+    let value = escape_xml_attribute(&value);
     format!(
         "<{element} {attribute}=\"{value}\" boundary=\"{mark}\">\n{body}\n</{element} boundary=\"{mark}\">"
     )

@@ -74,7 +74,7 @@ pub fn resolve(snapshot: &Snapshot, typed: &str) -> Result<Target, Refusal> {
     }
 }
 
-/// A group by its key or its name; people call skills, not groups.
+/// A group by its key, its name or its whole path; people call skills, not groups.
 fn group(snapshot: &Snapshot, caller: Caller, query: &str) -> Result<Target, Refusal> {
     let all = match caller {
         Caller::Model => Group::all(snapshot),
@@ -88,7 +88,11 @@ fn group(snapshot: &Snapshot, caller: Caller, query: &str) -> Result<Target, Ref
         Some(group) => vec![group],
         None => all
             .iter()
-            .filter(|group| group.name == name || (is_cut && shown(group) == name))
+            .filter(|group| {
+                let is_path = group.key.strip_prefix(&name);
+                let is_path = is_path.is_some_and(|label| label.starts_with('@'));
+                group.name == name || is_path || (is_cut && shown(group) == name)
+            })
             .collect(),
     };
     match found.as_slice() {

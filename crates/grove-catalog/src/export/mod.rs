@@ -239,7 +239,7 @@ fn listing(job: &Job<'_>, skills: &[Named<'_>]) -> Option<String> {
         text.push_str(&catalog::entry_line(
             named.skill.name(),
             named.skill.description(),
-            &escape_xml(&location),
+            &location,
         ));
     }
     text.push_str("</available_skills>\n");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use grove_spec::text::escape_xml;
+use grove_spec::text::escape_xml_attribute;
 
 use super::{Draft, Entry, How, collation, path_text};
 use crate::hosts::{Host, Style};
@@ -62,5 +62,5 @@ pub(super) fn element(
 
 /// The escapes that all of these hosts use.
 pub(super) fn escape(text: &str) -> String {
-    escape_xml(text).replace("&#x27;", "&apos;")
+    escape_xml_attribute(text).replace("&#x27;", "&apos;")
 }

@@ -32,7 +32,7 @@ pub struct Base {
 }
 
 words! {
-    /// What became of the prompt of whoever runs the agent.
+    /// What happened to the prompt of the program that runs the agent.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "lowercase")]
     pub enum BaseUse {

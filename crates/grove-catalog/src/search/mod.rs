@@ -14,6 +14,7 @@ mod names;
 mod near_words;
 mod query;
 mod stem;
+mod typed_names;
 mod weight;
 mod words;
 
@@ -99,7 +100,7 @@ words! {
 impl Fit {
     /// Chosen on the `tune` half of the search tasks, served and not (`cargo xtask bench search-quality --settings`):
     /// what is about less than the second share of what was asked is no answer, and neither is what is about one word
-    /// of several and about less than the third share beside it.
+    /// of several and about less than the third share beside it, or what lacks a name that was asked for.
     const WELL: f32 = 0.35;
     const PERHAPS: f32 = 0.18;
     const BESIDE_ONE_WORD: f32 = 0.05;
@@ -135,7 +136,8 @@ pub struct Hit {
     pub fit: Fit,
     /// How much of what was asked it is about, from 0 to 1.
     pub share: f32,
-    /// How much of that is left without the one word that it is most about; all, where few words were asked for.
+    /// How much of that is left without the one word that it is most about; all, where few words were asked for, and
+    /// nothing, where it never says a name that was asked for and that others say.
     pub rest: f32,
     /// The words that led to it, the most telling part first; empty when it was found by what it shares with
     /// other results, or by its name.

@@ -9,6 +9,7 @@ use super::entry::{FIELDS, until};
 use super::index::{Index, Term};
 use super::near_words::near;
 use super::stem::stem;
+use super::typed_names::typed_names;
 use super::weight::term_weight;
 use super::words::words;
 use grove_spec::text::edits;
@@ -50,6 +51,9 @@ pub(super) struct Wanted {
     asked: f32,
     /// Each word that was typed once: the stem that stands for it, if anybody wrote one, and what it is worth.
     said: Vec<(Option<u32>, f32)>,
+    /// The stems of names that were typed and that somebody wrote. A name that nobody wrote may be anything, a person's
+    /// or a company's, and is no more than one more word.
+    names: Vec<u32>,
 }
 
 /// What documents are worth for a query.
@@ -58,7 +62,7 @@ pub(super) struct Scored {
     pub(super) scores: Vec<f32>,
     /// By document: how much of what was asked it is about, from 0 to 1.
     pub(super) shares: Vec<f32>,
-    /// By document: how much of that is left without the one word that it is most about.
+    /// By document: how much of that is left without the one word that it is most about; nothing where a name is missing.
     pub(super) rests: Vec<f32>,
 }
 
@@ -93,6 +97,11 @@ impl Wanted {
                 wanted.known(index, number, 1.0, &pair.join(" "));
             }
         }
+        let names = typed_names(until(text, MAX_QUERY));
+        let names = names.iter().take(MAX_WORDS);
+        wanted.names = names
+            .filter_map(|name| index.find_stem(&stem(name)))
+            .collect();
         let stems: Vec<String> = all.iter().map(|word| stem(word)).collect();
         let mut more: BTreeMap<u32, f32> = BTreeMap::new();
         for phrase in near(&stems) {
@@ -141,8 +150,27 @@ impl Wanted {
         Some(stem)
     }
 
-    /// By document: the share of what was asked that it is about, without the word that it is most about.
+    /// By document: the share of what was asked that it is about, without the word that it is most about; nothing for
+    /// those that lack a name.
     fn rests(&self, index: &Index) -> Result<Vec<f32>, Damaged> {
+        let mut rests = self.rests_of_words(index)?;
+        for name in &self.names {
+            let term = index.term(*name).ok_or(Damaged)?;
+            let postings = index.postings(&term).ok_or(Damaged)?;
+            let mut having = postings.iter().map(|(document, _)| document as usize);
+            let mut next = having.next();
+            for (document, rest) in rests.iter_mut().enumerate() {
+                if next == Some(document) {
+                    next = having.next();
+                } else {
+                    *rest = 0.0;
+                }
+            }
+        }
+        Ok(rests)
+    }
+
+    fn rests_of_words(&self, index: &Index) -> Result<Vec<f32>, Damaged> {
         let documents = index.documents() as usize;
         if self.said.len() < SEVERAL {
             return Ok(vec![1.0; documents]);

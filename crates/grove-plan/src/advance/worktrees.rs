@@ -5,7 +5,7 @@
 use super::{Run, stopped};
 use crate::command::Command;
 use crate::contract::Accepted;
-use crate::event::{CapturedWork, Outcome};
+use crate::event::{CapturedWork, Outcome, SubmoduleWork};
 use crate::ids::{Attempt, EffectId, EffectKind, NodeId};
 use crate::plan::WorktreePlan;
 use crate::refused::Refused;
@@ -59,10 +59,11 @@ impl Run<'_> {
     ) -> Result<(), Refused> {
         let id = &effect.of.node;
         match (effect.kind, outcome) {
-            (EffectKind::Make, Outcome::Made { folder }) => {
+            (EffectKind::Make, Outcome::Made { folder, synthetic }) => {
                 self.close(effect);
                 if let Some(tree) = self.worktree_mut(id) {
                     tree.folder = Some(folder.clone());
+                    tree.synthetic.clone_from(synthetic);
                     tree.kept = None;
                 }
                 self.go_on_in_worktree(id);
@@ -70,8 +71,11 @@ impl Run<'_> {
             (EffectKind::Make, Outcome::Impossible { why }) => {
                 self.close(effect);
                 let message = why.clone();
-                let cause = Cause::Isolation { message };
-                self.end_node(id, Execution::Failed(cause));
+                let failed = Execution::Failed(Cause::Isolation { message });
+                let node = self.state.nodes.get_mut(id);
+                // One that was stopped meanwhile was stopped.
+                let stopped = node.and_then(|node| node.verdict.take());
+                self.end_node(id, stopped.unwrap_or(failed));
             }
             (EffectKind::Capture, Outcome::Captured(captured)) => {
                 self.close(effect);
@@ -142,6 +146,13 @@ impl Run<'_> {
 
     fn captured(&mut self, id: &NodeId, captured: &CapturedWork) {
         if let Some(tree) = self.worktree_mut(id) {
+            let earlier = tree.captured.take().map(|it| it.submodules);
+            let earlier = earlier.unwrap_or_default();
+            let mut captured = captured.clone();
+            // A tree that was made again has no submodule checked out, so what was done there before is in no new patch.
+            let is_new = |work: &SubmoduleWork| !captured.submodules.contains(work);
+            let earlier: Vec<SubmoduleWork> = earlier.into_iter().filter(is_new).collect();
+            captured.submodules.splice(0..0, earlier);
             tree.captured = Some(captured.clone());
             // What is in no patch stays where it is.
             tree.kept.clone_from(&captured.left);

@@ -29,6 +29,7 @@ fn tree() -> WorktreePlan {
         repository: "/r".into(),
         base: "0".repeat(40),
         subfolder: "".into(),
+        setup: grove_plan::WorktreeSetup::default(),
     }
 }
 
@@ -201,6 +202,7 @@ fn work_that_cannot_be_stored_is_looked_at_all_the_same_and_once() {
         &make,
         Outcome::Made {
             folder: "/w".into(),
+            synthetic: Vec::new(),
         },
     );
     let start = world.lease(EffectKind::Start);
@@ -239,6 +241,7 @@ fn a_tree_that_cannot_be_made_or_stored_is_said() {
             &make,
             Outcome::Made {
                 folder: "/w".into(),
+                synthetic: Vec::new(),
             },
         );
         let start = world.lease(EffectKind::Start);
@@ -250,6 +253,7 @@ fn a_tree_that_cannot_be_made_or_stored_is_said() {
                 patch: Digest::of(b"p"),
                 files: 1,
                 ignored: None,
+                submodules: Vec::new(),
                 left: None,
             };
             world.answer(&capture, Outcome::Captured(captured));
@@ -281,6 +285,7 @@ fn a_tree_that_nobody_took_is_not_waited_for_when_everything_stops() {
         &make,
         Outcome::Made {
             folder: "/w".into(),
+            synthetic: Vec::new(),
         },
     );
     let capture = world.lease(EffectKind::Capture);

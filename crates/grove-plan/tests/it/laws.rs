@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use grove_plan::{
     Accepted, Attempt, CallId, CapturedWork, Check, CheckEnd, CheckResult, Command, Contract,
-    EffectKind, Ending, Event, Execution, Expanded, Fact, FanOut, Finish, GroupRules, Item,
-    ModelFailure, Node, NodeId, NodeState, Outcome, Output, Plan, Proof, Question, ReviewPlan,
-    ReviewVerdict, Seen, State, Step, Times, TreeBefore, Usage, Wish, Work, WorktreePlan, advance,
-    fold,
+    Delivered, EffectId, EffectKind, Ending, Event, Execution, Expanded, Fact, FanOut, Finish,
+    GroupRules, Item, ModelFailure, Node, NodeId, NodeState, OnComplete, Outcome, Output, Plan,
+    Proof, Question, ReviewPlan, ReviewVerdict, Seen, State, Step, Times, TreeBefore, Usage, Wish,
+    Work, WorktreePlan, advance, fold,
 };
 use grove_spec::Digest;
 use proptest::prelude::*;
@@ -47,6 +47,7 @@ fn plans() -> impl Strategy<Value = Plan> {
                         repository: "/r".into(),
                         base: "0".repeat(40),
                         subfolder: "".into(),
+                        setup: grove_plan::WorktreeSetup::default(),
                     });
                     // Asked for what is missing now and then, and looked at by somebody else now and then.
                     child.contract = has_time.then(|| {
@@ -102,6 +103,10 @@ fn plans() -> impl Strategy<Value = Plan> {
             plan.tree.timeout_ms = has_timeout.then_some(100);
             plan.tree.max_tokens = max_tokens;
             plan.tree.max_children = max_tokens.map(|tokens| tokens / 4);
+            plan.on_complete = has_timeout.then(|| OnComplete {
+                command: vec!["true".to_owned()],
+                timeout_ms: 1,
+            });
             plan
         },
     )
@@ -259,11 +264,13 @@ fn some_outcome(kind: EffectKind, detail: u32) -> Outcome {
     match (kind, detail % 6) {
         (EffectKind::Make, 1..) => Outcome::Made {
             folder: "/w".into(),
+            synthetic: Vec::new(),
         },
         (EffectKind::Capture, 1..) => Outcome::Captured(CapturedWork {
             patch: Digest::of(&[u8::try_from(detail % 200).unwrap()]),
             files: 1,
             ignored: None,
+            submodules: Vec::new(),
             left: (detail % 7 == 1).then(|| "too large".to_owned()),
         }),
         (EffectKind::Remove, 1..) => Outcome::Removed,
@@ -313,6 +320,10 @@ fn some_outcome(kind: EffectKind, detail: u32) -> Outcome {
             why: "somebody may be left".to_owned(),
         }),
         (EffectKind::Prove, 1..) => Outcome::Proved(Proof::Ended { scans: 2 }),
+        (EffectKind::Deliver, 1..) => Outcome::Delivered(Delivered {
+            end: CheckEnd::Code(0),
+            output: Digest::of(b""),
+        }),
         (EffectKind::Stop, 1..) | (_, 4) => Outcome::Told,
         (_, 0) => Outcome::Ended(Ending {
             finish: model_failure(ModelFailure::Rate),
@@ -381,7 +392,17 @@ fn check(world: &World, was: &State) {
     }
     let is_over = state.run().is_terminal();
     let is_idle = is_over || state.run().is_waiting();
-    assert_eq!(state.open.is_empty(), is_idle, "{:?}", state.open);
+    let told = |id: &EffectId| id.kind == EffectKind::Deliver;
+    let is_quiet = state.open.keys().all(told);
+    assert_eq!(is_quiet, is_idle, "{:?}", state.open);
+    // Whoever waits for the end is told of each end, and of nothing else.
+    let has_ended = was.ended.is_none() && state.ended.is_some();
+    let is_told = world.plan.on_complete.is_some() && has_ended;
+    if state.seq == was.seq + 1 {
+        assert_eq!(state.deliveries, was.deliveries + u32::from(is_told));
+    }
+    let open = state.open.keys().filter(|id| told(id)).count();
+    assert!(open <= state.deliveries as usize);
     assert_eq!(state.clock.since.is_none(), is_idle);
     assert_eq!(state.ended.is_some(), is_over);
     for (effect, open) in &state.open {

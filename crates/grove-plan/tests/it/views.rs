@@ -246,12 +246,19 @@ fn a_working_tree_that_stays_and_a_patch_are_shown() {
         repository: "/r".into(),
         base: "abc".to_owned(),
         subfolder: "".into(),
+        setup: grove_plan::WorktreeSetup::default(),
     });
     let mut world = World::submitted(chain(vec![child]));
     let make = world.lease(EffectKind::Make);
     assert_eq!(make.0.to_string(), "1/0/make.0");
     let folder = "/w".into();
-    world.answer(&make, Outcome::Made { folder });
+    world.answer(
+        &make,
+        Outcome::Made {
+            folder,
+            synthetic: Vec::new(),
+        },
+    );
     let start = world.lease(EffectKind::Start);
     world.answer(&start, ended(Finish::Answered, text("x")));
     world.prove();
@@ -260,6 +267,7 @@ fn a_working_tree_that_stays_and_a_patch_are_shown() {
         patch: Digest::of(b"patch"),
         files: 2,
         ignored: None,
+        submodules: Vec::new(),
         left: Some("too much".to_owned()),
     };
     world.answer(&capture, Outcome::Captured(captured));

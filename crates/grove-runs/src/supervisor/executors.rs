@@ -11,6 +11,7 @@ use grove_store::{LoadedRun, OpenRow};
 use super::{Shared, answered, mark, start_of};
 use crate::attempt_log::{AttemptLog, LogLine};
 use crate::delegation::stop_run;
+use crate::delivery::Delivering;
 use crate::evidence::{Work, look};
 use crate::item_list::ItemList;
 use crate::mcp::MCP;
@@ -18,6 +19,7 @@ use crate::native::{Inbox, SentMessage};
 use crate::session_file::write_session;
 use crate::tools::ToolRow;
 use crate::verify::Verifying;
+use crate::worktree_setup::SettingUp;
 use crate::worktrees::ChildWorktree;
 
 /// Processes of an attempt that do not end within this are said to be left.
@@ -76,9 +78,11 @@ impl Shared {
                 let proof = self.prove(run, of).await;
                 answered(effect, epoch, Outcome::Proved(proof))
             }
-            Command::MakeWorktree { node, .. }
-            | Command::Capture { node }
-            | Command::RemoveWorktree { node, .. } => {
+            Command::MakeWorktree { node, .. } => {
+                let outcome = self.make_worktree(run, node, &row.command, &stop).await;
+                answered(effect, epoch, outcome)
+            }
+            Command::Capture { node } | Command::RemoveWorktree { node, .. } => {
                 let (outcome, artifacts) = self.on_worktree(run, node, &row.command).await;
                 self.record(run, answered(effect, epoch, outcome), artifacts)
                     .await;
@@ -100,6 +104,24 @@ impl Shared {
                     self.record(run, answered(effect, epoch, outcome), artifacts)
                         .await;
                 }
+                return;
+            }
+            Command::Deliver => {
+                let delivering = Delivering {
+                    store: &self.store,
+                    run,
+                    effect,
+                    epoch,
+                    keeper: &self.options.keeper,
+                    environment: &self.options.environment,
+                    mark: mark(&self.store, run, &effect.of),
+                    temporary: self.options.places.of_run(run).join("on-complete"),
+                    stop: &stop,
+                };
+                let (delivered, printed) = delivering.run().await;
+                let outcome = Outcome::Delivered(delivered);
+                self.record(run, answered(effect, epoch, outcome), vec![printed])
+                    .await;
                 return;
             }
             Command::Arm { milliseconds } => {
@@ -159,6 +181,57 @@ impl Shared {
         let done = done.await.map_err(|error| error.to_string());
         done.and_then(|done| done)
             .unwrap_or_else(|why| (Outcome::Impossible { why }, Vec::new()))
+    }
+
+    /// Makes a working tree and sets it up.
+    async fn make_worktree(
+        self: &Arc<Self>,
+        run: &str,
+        node: &NodeId,
+        command: &Command,
+        stop: &StopTokens,
+    ) -> Outcome {
+        let (made, _) = self.on_worktree(run, node, command).await;
+        let Outcome::Made { folder, .. } = made else {
+            return made;
+        };
+        let impossible = |why: &str| {
+            let why = why.to_owned();
+            Outcome::Impossible { why }
+        };
+        let Ok(loaded) = self.store.load(run) else {
+            return impossible("the run cannot be read");
+        };
+        let Some(tree) = self.worktree(&loaded, node) else {
+            return impossible("the plan has no such working tree");
+        };
+        let of = Attempt {
+            node: node.clone(),
+            n: 0,
+        };
+        let setting_up = SettingUp {
+            tree: &tree,
+            run: &loaded,
+            node,
+            store: &self.store,
+            keeper: &self.options.keeper,
+            environment: &self.options.environment,
+            mark: mark(&self.store, run, &of),
+            temporary: self
+                .options
+                .places
+                .of_run(run)
+                .join("setup")
+                .join(crate::worktrees::file_name(node)),
+            stop,
+        };
+        match setting_up.run().await {
+            Ok(synthetic) => Outcome::Made { folder, synthetic },
+            Err(why) => {
+                let why = format!("the working tree could not be set up: {why}");
+                blocking(|| tree.give_up(&why))
+            }
+        }
     }
 
     /// Finds the items of a list, or puts together what was said about them.

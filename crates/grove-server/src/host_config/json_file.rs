@@ -1,49 +1,55 @@
-//! The server as a member of a JSON file: `mcpServers.grove`.
+//! The server as a member of a JSON file: `mcpServers.grove`, or what the host has in its place.
 //!
 //! The file is checked by a parser and then cut by positions, so that all its other bytes stay.
 
 use serde_json::{Value, json};
 
-use super::{Launch, NAME};
+use super::NAME;
 
-const SERVERS: &str = "mcpServers";
+/// What is entered.
+pub(super) struct Entry {
+    /// The member of the file that has all servers.
+    pub(super) servers: &'static str,
+    /// How the server is started, as the host has it.
+    pub(super) value: Value,
+}
 
 /// The file with the server.
-pub(super) fn with_server(text: &str, launch: &Launch) -> Result<String, String> {
-    let entry = json!({ "type": "stdio", "command": launch.command, "args": launch.arguments });
+pub(super) fn with_server(text: &str, entry: &Entry) -> Result<String, String> {
+    let Entry { servers, value } = entry;
     if text.trim().is_empty() {
-        let whole = json!({ SERVERS: { NAME: entry } });
+        let whole = json!({ *servers: { NAME: value } });
         return Ok(format!("{whole:#}\n"));
     }
-    check(text)?;
+    check(text, servers)?;
     let top = members(text, (0, text.len()))?;
-    let Some(servers) = top.get(SERVERS) else {
-        return Ok(top.with(text, SERVERS, &json!({ NAME: entry })));
+    let Some(known) = top.get(servers) else {
+        return Ok(top.with(text, servers, &json!({ NAME: value })));
     };
-    let servers = members(text, servers.value)?;
+    let servers = members(text, known.value)?;
     match servers.get(NAME) {
-        None => Ok(servers.with(text, NAME, &entry)),
+        None => Ok(servers.with(text, NAME, value)),
         Some(known) => {
             let current: Value = slice(text, known.value)
                 .and_then(|value| serde_json::from_str(value).ok())
                 .unwrap_or_default();
-            if current == entry {
+            if current == *value {
                 return Ok(text.to_owned());
             }
-            let new = indented(&entry, &servers.indent(text));
+            let new = indented(value, &servers.indent(text));
             Ok(spliced(text, known.value, &new))
         }
     }
 }
 
 /// The file without the server.
-pub(super) fn without_server(text: &str) -> Result<String, String> {
+pub(super) fn without_server(text: &str, servers: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         return Ok(text.to_owned());
     }
-    check(text)?;
+    check(text, servers)?;
     let top = members(text, (0, text.len()))?;
-    let Some(servers) = top.get(SERVERS) else {
+    let Some(servers) = top.get(servers) else {
         return Ok(text.to_owned());
     };
     let servers = members(text, servers.value)?;
@@ -53,13 +59,13 @@ pub(super) fn without_server(text: &str) -> Result<String, String> {
     })
 }
 
-fn check(text: &str) -> Result<(), String> {
+fn check(text: &str, servers: &str) -> Result<(), String> {
     let whole: Value =
         serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
     let top = whole.as_object().ok_or("it is not a JSON object")?;
-    match top.get(SERVERS) {
+    match top.get(servers) {
         None | Some(Value::Object(_)) => Ok(()),
-        Some(_) => Err(format!("`{SERVERS}` is not an object")),
+        Some(_) => Err(format!("`{servers}` is not an object")),
     }
 }
 
@@ -178,31 +184,39 @@ fn members(text: &str, object: Span) -> Result<Members, String> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
+    use super::{Entry, NAME};
+    use serde_json::{Value, json};
 
-    fn launch() -> Launch {
-        Launch {
-            command: "/opt/grove".to_owned(),
-            arguments: vec!["mcp".to_owned()],
-        }
+    const SERVERS: &str = "mcpServers";
+
+    fn value() -> Value {
+        json!({ "type": "stdio", "command": "/opt/grove", "args": ["mcp"] })
     }
 
-    fn entry() -> Value {
-        json!({ "type": "stdio", "command": "/opt/grove", "args": ["mcp"] })
+    fn with_server(text: &str) -> Result<String, String> {
+        let entry = Entry {
+            servers: SERVERS,
+            value: value(),
+        };
+        super::with_server(text, &entry)
+    }
+
+    fn without_server(text: &str) -> Result<String, String> {
+        super::without_server(text, SERVERS)
     }
 
     /// Enters and takes out; the rest stays, and the second is the reverse of the first.
     fn check_both(text: &str) {
-        let with = with_server(text, &launch()).unwrap();
+        let with = with_server(text).unwrap();
         let read: Value = serde_json::from_str(&with).unwrap();
-        assert_eq!(read[SERVERS][NAME], entry(), "{with}");
+        assert_eq!(read[SERVERS][NAME], value(), "{with}");
         assert_eq!(
-            with_server(&with, &launch()).unwrap(),
+            with_server(&with).unwrap(),
             with,
             "entering again changes nothing"
         );
         let mut expected: Value = serde_json::from_str(text).unwrap();
-        expected[SERVERS][NAME] = entry();
+        expected[SERVERS][NAME] = value();
         assert_eq!(read, expected);
         assert_eq!(
             serde_json::to_string(&read).unwrap(),
@@ -239,7 +253,7 @@ mod tests {
     fn the_bytes_around_the_entry_are_kept() {
         let text =
             "{\n  \"a\" : 1.50,\n  \"mcpServers\": {\n    \"x\": { \"command\": \"y\" }\n  }\n}\n";
-        let with = with_server(text, &launch()).unwrap();
+        let with = with_server(text).unwrap();
         assert_eq!(without_server(&with).unwrap(), text);
         assert!(with.contains("\"a\" : 1.50,"));
         let first = "{\"mcpServers\":{\"grove\":{\"command\":\"old\"},\"x\":{}}}";
@@ -247,7 +261,7 @@ mod tests {
             without_server(first).unwrap(),
             "{\"mcpServers\":{\"x\":{}}}"
         );
-        let replaced = with_server(first, &launch()).unwrap();
+        let replaced = with_server(first).unwrap();
         assert!(replaced.ends_with(",\"x\":{}}}"), "{replaced}");
     }
 
@@ -260,13 +274,10 @@ mod tests {
             "// comment\n{}",
             "nonsense",
         ] {
-            assert!(with_server(text, &launch()).is_err(), "{text}");
+            assert!(with_server(text).is_err(), "{text}");
             assert!(without_server(text).is_err(), "{text}");
         }
-        assert_eq!(
-            with_server("", &launch()).map(|text| text.len() > 10),
-            Ok(true)
-        );
+        assert_eq!(with_server("").map(|text| text.len() > 10), Ok(true));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

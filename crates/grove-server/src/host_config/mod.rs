@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use grove_fs::undo::{self, After, Recording};
 use grove_fs::{FsError, atomic, files};
+use serde_json::json;
 
 /// The name under which the server is entered.
 pub const NAME: &str = "grove";
@@ -23,6 +24,12 @@ pub enum Host {
     Claude,
     /// Codex.
     Codex,
+    /// Copilot CLI.
+    Copilot,
+    /// Gemini CLI.
+    Gemini,
+    /// OpenCode.
+    OpenCode,
 }
 
 /// For whom the server is entered.
@@ -79,34 +86,81 @@ pub enum ConfigError {
 }
 
 impl Host {
+    /// The name of the host's description.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Copilot => "copilot",
+            Self::Gemini => "gemini",
+            Self::OpenCode => "opencode",
+        }
+    }
+
     /// The file that the host reads.
     pub fn file(self, scope: Scope, places: &Places<'_>) -> Result<PathBuf, ConfigError> {
-        let home = || places.home.ok_or(ConfigError::NoHome);
-        Ok(match (self, scope) {
-            (Self::Claude, Scope::Project) => places.project.join(".mcp.json"),
-            (Self::Codex, Scope::Project) => places.project.join(".codex/config.toml"),
-            (Self::Claude, Scope::User) => match places.host_home {
-                Some(folder) => folder.join(".claude.json"),
-                None => home()?.join(".claude.json"),
-            },
-            (Self::Codex, Scope::User) => match places.host_home {
-                Some(folder) => folder.join("config.toml"),
-                None => home()?.join(".codex/config.toml"),
-            },
+        let (in_project, below_home) = match self {
+            Self::Claude => (".mcp.json", ".claude.json"),
+            Self::Codex => (".codex/config.toml", ".codex/config.toml"),
+            // It reads `.mcp.json` too, which is Claude Code's.
+            Self::Copilot => (".github/mcp.json", ".copilot/mcp-config.json"),
+            Self::Gemini => (".gemini/settings.json", ".gemini/settings.json"),
+            Self::OpenCode => ("opencode.json", ".config/opencode/opencode.json"),
+        };
+        Ok(match (scope, places.host_home) {
+            (Scope::Project, _) => places.project.join(in_project),
+            // What the variable names stands for the folder that the file is in.
+            (Scope::User, Some(folder)) => {
+                folder.join(below_home.rsplit('/').next().unwrap_or(below_home))
+            }
+            (Scope::User, None) => places.home.ok_or(ConfigError::NoHome)?.join(below_home),
         })
     }
 
+    /// The entry of a host whose configuration is JSON, and the member that it is in.
+    fn json_entry(self, launch: &Launch) -> Option<json_file::Entry> {
+        let Launch { command, arguments } = launch;
+        let (servers, value) = match self {
+            Self::Claude => (
+                "mcpServers",
+                json!({ "type": "stdio", "command": command, "args": arguments }),
+            ),
+            Self::Copilot => (
+                "mcpServers",
+                json!({ "type": "local", "command": command, "args": arguments, "tools": ["*"] }),
+            ),
+            Self::Gemini => (
+                "mcpServers",
+                json!({ "command": command, "args": arguments }),
+            ),
+            Self::OpenCode => {
+                let whole = std::iter::once(command).chain(arguments);
+                let whole: Vec<&String> = whole.collect();
+                (
+                    "mcp",
+                    json!({ "type": "local", "command": whole, "enabled": true }),
+                )
+            }
+            Self::Codex => return None,
+        };
+        Some(json_file::Entry { servers, value })
+    }
+
     fn with_server(self, text: &str, launch: &Launch) -> Result<String, String> {
-        match self {
-            Self::Claude => json_file::with_server(text, launch),
-            Self::Codex => toml_file::with_server(text, launch),
+        match self.json_entry(launch) {
+            Some(entry) => json_file::with_server(text, &entry),
+            None => toml_file::with_server(text, launch),
         }
     }
 
     fn without_server(self, text: &str) -> Result<String, String> {
-        match self {
-            Self::Claude => json_file::without_server(text),
-            Self::Codex => toml_file::without_server(text),
+        let any = Launch {
+            command: String::new(),
+            arguments: Vec::new(),
+        };
+        match self.json_entry(&any) {
+            Some(entry) => json_file::without_server(text, entry.servers),
+            None => toml_file::without_server(text),
         }
     }
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use grove_catalog::export::{self, Child, Named};
 use grove_catalog::hosts::ExportRules;
+use grove_catalog::identity;
 use grove_catalog::prompt::Chosen;
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_fs::files;
 use grove_spec::{Code, Diagnostic, generated};
 
 use super::missing::{Missing, is_larger};
@@ -171,17 +171,8 @@ impl<'a> SkillSet<'a> {
                 continue;
             }
             let unsteady = || PromptError::Unsteady(location.clone());
-            let source = self.files.read_text(skill).ok_or_else(unsteady)?;
-            let source = if self.is_packaged(skill) {
-                let (text, findings) = export::packaged_skill(skill.name(), &source);
-                diagnostics.extend(findings.into_iter().map(|one| one.in_file(&location)));
-                text
-            } else if skill.content.parsed().has_errors() {
-                // What Grove reads at its strictest another reader may not.
-                export::printed_skill(skill.content.parsed(), &source)
-            } else {
-                source
-            };
+            let (source, findings) = text_for_host(self.files, skill).ok_or_else(unsteady)?;
+            diagnostics.extend(findings);
             let children = self.shown_children(*at);
             let address = address_of(self.snapshot, *at);
             let text = if generated::is_marked(&source) {
@@ -205,12 +196,6 @@ impl<'a> SkillSet<'a> {
             .collect()
     }
 
-    /// Whether a skill came with a package, and so may not grant itself anything.
-    fn is_packaged(&self, skill: &Skill) -> bool {
-        let planned = self.files.planned(skill);
-        planned.is_some_and(|planned| planned.package_folder().is_some())
-    }
-
     fn put_resources(
         &self,
         skill: &Skill,
@@ -218,35 +203,88 @@ impl<'a> SkillSet<'a> {
         target: &mut Target,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Result<(), ExportError> {
-        let found = self.files.resources(self.snapshot, skill)?;
-        let location = self.snapshot.location(&skill.place);
-        let beside = location.parent().unwrap_or(&location);
-        let mut missing = Missing::of(&found);
-        for name in found.names {
-            if name.ends_with('/') {
-                missing.add(name, "it lies deeper than folders are looked into");
-                continue;
-            }
-            if is_twin(&name) {
-                missing.add(
-                    name,
-                    "where cases are not told apart it would be `SKILL.md`",
-                );
-                continue;
-            }
-            match self.files.read_file(self.snapshot, skill, &name, MAX_BYTES) {
-                Ok(bytes) => {
-                    let mode = files::mode(&beside.join(&name)).unwrap_or_default();
-                    target.put_resource(folder, &name, bytes, mode & 0o111 != 0);
-                }
-                Err(_) if is_larger(&beside.join(&name)) => {
-                    missing.add(name, format!("it has more than {} MiB", MAX_BYTES >> 20));
-                }
-                Err(ReadRefusal::Fs(error)) => missing.add(name, error.source.to_string()),
-                Err(refusal) => missing.add(name, refusal.to_string()),
-            }
+        let (beside, missing) = beside_skill(self.files, self.snapshot, skill)?;
+        for one in beside {
+            target.put_resource(folder, &one.name, one.bytes, one.is_executable);
         }
-        missing.say(skill.name(), &location, diagnostics);
+        diagnostics.extend(missing);
         Ok(())
     }
+}
+
+/// The text of a skill's file as a host may have it, and what was changed in it; none where the file is another one now.
+///
+/// What came with a package may not grant itself anything.
+pub(crate) fn text_for_host(
+    files: &SkillFiles,
+    skill: &Skill,
+) -> Option<(String, Vec<Diagnostic>)> {
+    let source = files.read_text(skill)?;
+    let planned = files.planned(skill)?;
+    let location = planned.root.path.join(identity::file_below_root(
+        skill.place.layout,
+        &skill.place.id,
+    ));
+    if planned.package_folder().is_some() {
+        let (text, findings) = export::packaged_skill(skill.name(), &source);
+        let findings = findings.into_iter().map(|one| one.in_file(&location));
+        return Some((text, findings.collect()));
+    }
+    // What Grove reads at its strictest another reader may not.
+    let text = if skill.content.parsed().has_errors() {
+        export::printed_skill(skill.content.parsed(), &source)
+    } else {
+        source
+    };
+    Some((text, Vec::new()))
+}
+
+/// A file beside a skill's own.
+pub(crate) struct Beside {
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) is_executable: bool,
+}
+
+/// The files beside a skill's own, and what is to be known of those that are not among them.
+pub(crate) fn beside_skill(
+    files: &SkillFiles,
+    snapshot: &Snapshot,
+    skill: &Skill,
+) -> Result<(Vec<Beside>, Vec<Diagnostic>), ExportError> {
+    let found = files.resources(snapshot, skill)?;
+    let location = snapshot.location(&skill.place);
+    let folder = location.parent().unwrap_or(&location);
+    let (mut beside, mut findings) = (Vec::new(), Vec::new());
+    let mut missing = Missing::of(&found);
+    for name in found.names {
+        if name.ends_with('/') {
+            missing.add(name, "it is deeper than folders are searched");
+            continue;
+        }
+        if is_twin(&name) {
+            missing.add(
+                name,
+                "where cases are not told apart it would be `SKILL.md`",
+            );
+            continue;
+        }
+        match files.read_file(snapshot, skill, &name, MAX_BYTES) {
+            Ok(bytes) => {
+                let mode = grove_fs::files::mode(&folder.join(&name)).unwrap_or_default();
+                beside.push(Beside {
+                    name,
+                    bytes,
+                    is_executable: mode & 0o111 != 0,
+                });
+            }
+            Err(_) if is_larger(&folder.join(&name)) => {
+                missing.add(name, format!("it has more than {} MiB", MAX_BYTES >> 20));
+            }
+            Err(ReadRefusal::Fs(error)) => missing.add(name, error.source.to_string()),
+            Err(refusal) => missing.add(name, refusal.to_string()),
+        }
+    }
+    missing.say(skill.name(), &location, &mut findings);
+    Ok((beside, findings))
 }

@@ -200,7 +200,7 @@ impl LoadQueue {
 
     pub(super) fn tell_that_nobody_watches(&self) {
         let message =
-            "there is no thread to watch with, so that changes are seen only when asked for";
+            "there is no thread to watch with, so changes are seen only when something is asked";
         let notice = Diagnostic::new(Code::WatchPolling, message);
         self.library().set_notices(vec![notice]);
         self.load(|| Causes::of(What::Watching));

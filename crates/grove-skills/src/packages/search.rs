@@ -239,7 +239,7 @@ impl Search {
             let of_project = project.is_some_and(|project| is_below(held.path(), project));
             if of_project {
                 let message =
-                    "npm's global packages lie in this project and are not taken for the user's";
+                    "npm's global packages are in this project and are not taken for the user's";
                 let help = "name them in the project's `package.json`, or set `npm_config_prefix`";
                 let finding = Diagnostic::new(Code::PackageSource, message).with_help(help);
                 self.say(finding.in_file(held.path()));
@@ -330,7 +330,7 @@ impl Search {
     fn named_by_project(&mut self, place: &PackagePlace<'_>, package: &Named) {
         let Some(below) = below_project(package) else {
             let message = format!(
-                "the package `{}` lies outside of the project that names it",
+                "the package `{}` is outside the project that names it",
                 package.written
             );
             let file = place.held.path().join(".pi").join(PI_SETTINGS);

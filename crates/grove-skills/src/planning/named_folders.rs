@@ -190,7 +190,7 @@ impl Placed {
         let mut findings = Vec::new();
         for folder in &named.folders {
             let (Some(held), Some(path)) = (&held, path_from(&from, &folder.path)) else {
-                let what = "lies outside of the project that names it";
+                let what = "is outside the project that names it";
                 findings.push(finding(named, folder, Code::PathEscape, what));
                 continue;
             };

@@ -46,7 +46,7 @@ fn misplaced(text: &str) -> Option<Diagnostic> {
             if word == "---" {
                 return said(
                     "the frontmatter does not begin in the first line",
-                    "remove what stands before this line `---`",
+                    "remove what comes before this line `---`",
                 );
             }
             let is_dash = |letter: char| matches!(letter, '-' | '\u{2013}' | '\u{2014}');

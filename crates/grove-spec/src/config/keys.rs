@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::kinds::{
-    AllowList, ConfigKind, Money, Number, OptionalLimit, OptionalText, OwnNumber, Packages, Switch,
-    Texts,
+    AllowList, ConfigKind, HookFile, HookSetting, Money, Number, OptionalLimit, OptionalText,
+    OwnNumber, Packages, Switch, Texts,
 };
 use super::layer::{KeyAndValue, LayerReader};
 use super::{LayerScope, McpEntry, Origin, ProviderEntry, SkillEntry, Sourced};
@@ -185,6 +185,12 @@ config_keys! {
         run_max_depth: u64 = "runs.maxDepth", OwnNumber, 2, "How deep below a run its children may ask for runs of their own.";
         run_max_children: u64 = "runs.maxChildren", OwnNumber, 64, "How many children a run and all runs below it may have.";
         run_max_items: Option<u64> = "runs.chain.dynamicFanout.maxItems", OptionalLimit, None, "How many items a list may have whose `expand` says nothing itself.";
+        run_worktree_hook: Option<HookSetting> = "runs.worktreeSetupHook", HookFile, None, "The program that sets up a child's working tree before the child begins: a whole path, one below `~/`, or one with a slash from the top of the repository. It is told about the tree as JSON on its standard input and prints `{\"syntheticPaths\": [...]}`. A project may name one where you name none; one that is in the repository runs only after its text was approved.";
+        run_worktree_hook_timeout_ms: u64 = "runs.worktreeSetupHookTimeoutMs", OwnNumber, 30_000, "Milliseconds that this program may take.";
+        run_worktree_link: Vec<String> = "runs.worktreeLink", Texts, Vec::new(), "Files and folders of the repository that version control does not have, such as `node_modules`: a child's working tree gets a link to each.";
+        run_worktree_copy: Vec<String> = "runs.worktreeCopy", Texts, Vec::new(), "The same, but the working tree gets a copy of each.";
+        run_on_complete: Vec<String> = "runs.on_complete", Texts, Vec::new(), "The program, with its arguments, that is told when a run that you asked for is over: the run as JSON (`grove.run/1`) on its standard input, with the name of the delivery in `delivery`. After a crash it may be told again under the same name.";
+        run_on_complete_timeout_ms: u64 = "runs.on_complete_timeout_ms", OwnNumber, 60_000, "Milliseconds that this program may take.";
         run_model_idle_ms: Option<u64> = "runs.modelIdleMs", OptionalLimit, None, "Milliseconds of silence after which a model's answer has failed; five minutes for its first byte and three for the next ones where nothing is said.";
         run_attention: bool = "runs.attention.enabled", Switch, true, "Whether it is said that a child may need somebody.";
         run_attention_ms: u64 = "runs.attention.needsAttentionAfterMs", OwnNumber, 60_000, "Milliseconds in which a model says nothing before it is said that its child may need somebody.";

@@ -169,6 +169,52 @@ impl ConfigKind for OptionalText {
     }
 }
 
+/// A program that a setting names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookSetting {
+    /// Its file, as it is written.
+    pub file: String,
+    /// Whether a project named it.
+    pub is_of_project: bool,
+}
+
+impl Serialize for HookSetting {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.file)
+    }
+}
+
+/// A program that a project may name where the user names none. Nothing is narrowed by that, so whoever runs it has to
+/// see to it that the user agreed.
+pub(super) struct HookFile;
+
+impl ConfigKind for HookFile {
+    type Value = Option<HookSetting>;
+    const TAKES: &'static str = "path";
+    const MUST_BE: &'static str = "a path with a slash";
+    const MAY_NARROW: bool = true;
+    const WITHOUT: &'static str = "(none)";
+
+    fn read(value: &DeValue<'_>) -> Option<Self::Value> {
+        let file = value.as_str()?.trim();
+        file.contains('/').then(|| {
+            Some(HookSetting {
+                file: file.to_owned(),
+                is_of_project: false,
+            })
+        })
+    }
+
+    fn narrowed(in_force: &Self::Value, value: Self::Value) -> Option<Self::Value> {
+        let is_free = in_force.as_ref().is_none_or(|it| it.is_of_project);
+        let value = value.map(|hook| HookSetting {
+            is_of_project: true,
+            ..hook
+        });
+        is_free.then_some(value)
+    }
+}
+
 /// A limit that there need not be. A project may set or lower it.
 pub(super) struct OptionalLimit;
 

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 pub use keys::{Key, Layer, Limits, Setting, Settings, keys};
+pub use kinds::HookSetting;
 pub use layer::parse;
 
 /// Whose file a layer comes from.

@@ -112,7 +112,7 @@ impl Judged {
         match known.map(|(_, shape, _)| shape) {
             None => {
                 let message = format!(
-                    "`{}` is no field of a plugin; it is passed over",
+                    "`{}` is not a field of a plugin and is ignored",
                     one_line(key)
                 );
                 self.ignored.push((entry.position, message));
@@ -149,7 +149,7 @@ fn author_fault(value: &Node) -> Option<Fault> {
     entries.iter().find_map(|entry| {
         let key = one_line(&entry.key);
         if !matches!(&*entry.key, "name" | "email" | "url") {
-            let message = format!("`author.{key}` is no field of an author");
+            let message = format!("`author.{key}` is not a field of an author");
             return Some((entry.position, message));
         }
         let is_text = text_of(&entry.value).is_some();

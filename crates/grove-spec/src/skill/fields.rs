@@ -218,7 +218,7 @@ impl SkillReader<'_> {
             if entry.value.as_text().and_then(parse_boolean) != Some(open) {
                 *switch = false;
                 let message = format!(
-                    "`{}` stands below `metadata`, where nobody reads it, so its strictest reading counts: {}",
+                    "`{}` is below `metadata`, where no program reads it, so its strictest reading counts: {}",
                     entry.key,
                     row.strictest.unwrap_or_default()
                 );

@@ -178,9 +178,9 @@ impl Pass {
         };
         if indent <= above {
             let message = if inside.quote.is_some() && inside.depth == 0 {
-                "what stands in quotes goes on in a line that is not indented"
+                "quoted text continues on a line that is not indented"
             } else {
-                "what stands in brackets goes on in a line that is not indented"
+                "text in brackets continues on a line that is not indented"
             };
             self.say(
                 number,
@@ -257,7 +257,7 @@ impl Pass {
                 self.say(
                     number,
                     place,
-                    "a comma stands after the closing bracket",
+                    "there is a comma after the closing bracket",
                     "remove the comma",
                 );
                 self.out.extend(std::iter::repeat_n(' ', comma + 1));

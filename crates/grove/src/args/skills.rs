@@ -1,4 +1,4 @@
-//! `grove skills create | edit | rename | delete | enable | disable`.
+//! `grove skills create | edit | rename | copy | delete | enable | disable`.
 
 use std::path::PathBuf;
 
@@ -42,6 +42,20 @@ pub(crate) enum ManageSkills {
         to: String,
         #[command(flatten)]
         whose: Whose,
+    },
+    /// Copy a skill with its files to where a host looks
+    Copy {
+        /// Its name, or id@root
+        name: String,
+        /// The host, as `grove hosts` names it
+        #[arg(long, value_name = "HOST")]
+        to: String,
+        /// Whose folder
+        #[arg(long, value_enum, default_value_t = OwnScope::User)]
+        scope: OwnScope,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Delete a skill's folder with everything in it
     Delete(DeleteArgs),

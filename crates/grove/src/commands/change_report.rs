@@ -107,6 +107,7 @@ pub(super) fn print(
     let done = match (action, changed.changed) {
         (_, false) => format!("unchanged {file}"),
         ("create", _) => format!("created {file}"),
+        ("copy", _) => format!("copied to {file}"),
         ("delete", _) => format!("deleted {file}"),
         ("rename", _) => {
             let previous = changed.previous.as_ref();

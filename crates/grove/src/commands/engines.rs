@@ -91,7 +91,7 @@ pub(super) fn choose(
     let Some(program) = Program::named(asked) else {
         let names = std::iter::once(NATIVE).chain(PROGRAMS.iter().map(|program| program.name));
         let names: Vec<String> = names.map(str::to_owned).collect();
-        let message = format!("`{}` is no engine", one_line(asked));
+        let message = format!("`{}` is not an engine", one_line(asked));
         let hint = format!("choose one of {}", first_names(&names));
         return Err(CommandError::usage(message).hint(hint));
     };

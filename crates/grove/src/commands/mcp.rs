@@ -1,14 +1,16 @@
-//! `grove mcp`: skills for hosts that speak MCP.
+//! `grove mcp`: skills and child agents for hosts that speak MCP.
 //!
 //! Here is decided what is served and where; the protocol is `grove-server`'s.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use grove_server::{HttpOptions, Server, Token};
 use grove_skills::live::LiveLibrary;
 use grove_skills::{Environment, Request};
 
+use super::runs::SubagentTool;
 use super::{Outcome, absolute, mcp_install, tilde};
 use crate::args::{Look, McpArgs};
 use crate::command_error::CommandError;
@@ -32,7 +34,10 @@ pub(super) fn run(environment: Environment, arguments: &McpArgs, out: &mut Outpu
         agent_folders: agents,
         ..super::request(&environment, &flags, None)?
     };
-    let serve = |environment| Server::new(LiveLibrary::start(environment, request));
+    let serve = |environment: Environment| {
+        let subagents = Arc::new(SubagentTool::new(environment.clone()));
+        Server::new(LiveLibrary::start(environment, request)).with_subagents(subagents)
+    };
     match &arguments.http {
         None => serve(environment).stdio(),
         Some(address) => {

@@ -1,22 +1,26 @@
 //! `grove mcp install | uninstall`: what would change in a host's configuration, and the change.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use grove_catalog::hosts;
 use grove_server::host_config::{Change, Host, Launch, Places, Scope};
-use grove_skills::{Environment, Project};
+use grove_skills::{Environment, Library, Project, Request, View};
 
-use super::{Outcome, agreed, tilde};
+use super::{Outcome, agreed, counted, tilde};
 use crate::args::{McpCommand, McpEntry, McpHost, McpScope};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::output::Output;
 
 pub(super) fn run(environment: &Environment, command: &McpCommand, out: &mut Output) -> Outcome {
     let (McpCommand::Install { entry } | McpCommand::Uninstall { entry }) = command;
-    let (host, name) = match entry.host {
-        McpHost::Claude => (Host::Claude, "claude"),
-        McpHost::Codex => (Host::Codex, "codex"),
+    let host = match entry.host {
+        McpHost::Claude => Host::Claude,
+        McpHost::Codex => Host::Codex,
+        McpHost::Copilot => Host::Copilot,
+        McpHost::Gemini => Host::Gemini,
+        McpHost::OpenCode => Host::OpenCode,
     };
     let scope = match entry.scope {
         McpScope::User => Scope::User,
@@ -24,7 +28,7 @@ pub(super) fn run(environment: &Environment, command: &McpCommand, out: &mut Out
     };
     let project = Project::find(environment);
     let project = project.root.unwrap_or_else(|| environment.working.clone());
-    let host_home = home_of_host(environment, name);
+    let host_home = home_of_host(environment, host.name());
     let places = Places {
         home: environment.home.as_deref(),
         host_home: host_home.as_deref(),
@@ -35,7 +39,38 @@ pub(super) fn run(environment: &Environment, command: &McpCommand, out: &mut Out
         McpCommand::Install { .. } => Change::install(host, scope, &places, &launch(scope)?),
         McpCommand::Uninstall { .. } => Change::uninstall(host, scope, &places),
     };
+    if matches!(command, McpCommand::Install { .. }) {
+        say_what_it_lists(environment, host.name(), out);
+    }
     decide(environment, &change?, entry, out)
+}
+
+/// Says which of the skills the host finds by itself, so that nobody is surprised to see them twice.
+fn say_what_it_lists(environment: &Environment, name: &str, out: &mut Output) {
+    let Some(host) = hosts::by_name(name) else {
+        return;
+    };
+    let told = |view: View| -> BTreeSet<PathBuf> {
+        let request = Request {
+            view,
+            ..Request::default()
+        };
+        let look = Library::new(environment.clone(), request).look();
+        let skills = look.snapshot.skills.iter();
+        let skills = skills.filter(|skill| skill.model_invocable());
+        skills
+            .map(|skill| look.snapshot.location(&skill.place))
+            .collect()
+    };
+    let (own, theirs) = (told(View::Own), told(View::Host(name.to_owned())));
+    let n_known = own.intersection(&theirs).count();
+    if n_known > 0 {
+        let (n_more, title) = (own.len() - n_known, &host.title);
+        let skills = counted(n_known, "skill");
+        out.note(&format!(
+            "{title} already lists {skills} of these by itself; the server adds {n_more} more"
+        ));
+    }
 }
 
 /// Where a host keeps its files, if the variable that its description names says so.

@@ -107,11 +107,26 @@ pub(crate) fn run(
         Some(Command::Supervise) => runs::supervise(environment),
         Some(Command::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),
         Some(Command::Mcp(arguments)) => mcp::run(environment, &arguments, out),
-        Some(Command::Validate { paths, fix, json }) => {
-            validate::run(&environment, &paths, (json, fix), out)
+        Some(Command::Validate {
+            paths,
+            fix,
+            github,
+            json,
+        }) => {
+            let form = match (json, github) {
+                (true, _) => validate::Form::Json,
+                (false, true) => validate::Form::Github,
+                (false, false) => validate::Form::Text,
+            };
+            validate::run(&environment, &paths, form, fix, out)
         }
         Some(Command::Trust(arguments)) => trust::grant(&environment, &arguments, out),
-        Some(Command::Untrust { folder, json }) => {
+        Some(Command::Untrust {
+            approval: Some(digest),
+            json,
+            ..
+        }) => trust::disapprove(&environment, &digest, json, out),
+        Some(Command::Untrust { folder, json, .. }) => {
             trust::revoke(&environment, folder.as_deref(), json, out)
         }
         Some(Command::Engines { try_each, json }) => {

@@ -3,6 +3,7 @@
 
 mod acceptance;
 mod again;
+mod approving;
 mod attestation;
 mod children;
 mod controlling;
@@ -16,9 +17,11 @@ mod model_settings;
 mod patches;
 mod planning;
 mod request;
+mod subagent;
 mod supervise;
 mod told;
 mod words;
+mod worktree_plans;
 
 use std::sync::Arc;
 
@@ -39,6 +42,7 @@ use crate::table::Table;
 use following::Following;
 pub(super) use health::RunsHealth;
 pub(super) use model_settings::ModelSettings;
+pub(super) use subagent::SubagentTool;
 pub(crate) use supervise::KEEPER;
 pub(super) use supervise::supervise;
 pub(super) use told::print_told;
@@ -150,6 +154,7 @@ pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Outp
     for warning in &child.warnings {
         out.diagnostic(warning);
     }
+    approving::keep(environment, &child.approved)?;
     let submitted = submit(&runs.store, &child.request)?;
     for note in child.notes.iter().chain(&submitted.notes) {
         out.note(&format!("note: {note}"));
@@ -442,6 +447,9 @@ fn show(view: &RunView, out: &mut Output) {
         if let Some(why) = &node.not_proven_ended {
             out.line(&format!("    not proven ended: {why}"));
         }
+    }
+    if let Some(delivered) = &view.on_complete {
+        out.line(&format!("  on_complete {}", delivered.end));
     }
     if let Some(result) = &view.result {
         out.line("");

@@ -38,6 +38,18 @@ pub(super) fn run(looked: &Looked, only: &FindingFilter, json: bool, out: &mut O
     let mut found: Vec<(&Diagnostic, Option<&Skill>)> = of_snapshot.chain(of_skills).collect();
     found.retain(|(finding, skill)| wanted.takes(snapshot, finding, *skill));
     let findings = found.len();
+    if only.github {
+        for (finding, skill) in found {
+            let location = skill.map(|skill| snapshot.location(&skill.place));
+            let finding = finding.clone();
+            let finding = match location {
+                Some(location) => finding.in_file(&location),
+                None => finding,
+            };
+            out.annotation(&finding, &looked.library.environment().working);
+        }
+        return Ok(ErrorKind::Finding.exit_code_if(findings > 0));
+    }
     print_by_kind(looked, found, wanted.is_everything(), out);
     let code = ErrorKind::Finding.exit_code_if(findings > 0);
     if !wanted.is_everything() {

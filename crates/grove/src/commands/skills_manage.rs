@@ -1,13 +1,14 @@
-//! `grove skills create | edit | rename | delete | enable | disable`.
+//! `grove skills create | edit | rename | copy | delete | enable | disable`.
 
+use grove_catalog::hosts;
 use grove_skills::Environment;
-use grove_skills::managing::{Manager, NewSkill, Renaming};
+use grove_skills::managing::{Manager, NewSkill, Renaming, SkillCopy};
 use grove_spec::agent::compose::Ask;
 use grove_spec::config::LayerScope;
 use grove_spec::package::Kind;
 
-use super::Outcome;
 use super::change_report::{self, layer, read_text};
+use super::{Outcome, naming};
 use crate::args::{ManageSkills, SkillFields};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::output::Output;
@@ -31,6 +32,7 @@ pub(super) fn run(environment: &Environment, command: &ManageSkills, out: &mut O
         ManageSkills::Create { name, .. } => ("create", name),
         ManageSkills::Edit { name, .. } => ("edit", name),
         ManageSkills::Rename { name, .. } => ("rename", name),
+        ManageSkills::Copy { name, .. } => ("copy", name),
         ManageSkills::Delete(asked) => ("delete", &asked.named.name),
         ManageSkills::Enable(asked) => ("enable", &asked.name),
         ManageSkills::Disable(asked) => ("disable", &asked.name),
@@ -57,6 +59,19 @@ pub(super) fn run(environment: &Environment, command: &ManageSkills, out: &mut O
                 scope: whose.scope.map(layer),
             };
             (whose.json, manager.rename(Kind::Skills, &asked)?)
+        }
+        ManageSkills::Copy {
+            to, scope, json, ..
+        } => {
+            let host = naming::known_host(to, "known hosts", hosts::names())?;
+            let host = hosts::by_name(host);
+            let host = host.ok_or_else(|| CommandError::internal("a host has no description"))?;
+            let asked = SkillCopy {
+                name,
+                host: &host,
+                scope: layer(*scope),
+            };
+            (*json, manager.copy_skill(&asked)?)
         }
         ManageSkills::Delete(asked) => {
             let (_, json, changed) =

@@ -15,6 +15,9 @@ use crate::command_error::CommandError;
 use crate::output::Output;
 use crate::table::Table;
 
+/// Digits of a digest that are shown.
+const SHOWN_DIGEST: usize = 16;
+
 pub(super) fn grant(environment: &Environment, arguments: &TrustArgs, out: &mut Output) -> Outcome {
     if arguments.list {
         return list_grants(environment, arguments.json, out);
@@ -214,15 +217,56 @@ pub(super) fn revoke(
     Ok(0)
 }
 
+/// Takes back that a command or program of a project may run.
+pub(super) fn disapprove(
+    environment: &Environment,
+    digest: &str,
+    json: bool,
+    out: &mut Output,
+) -> Outcome {
+    let approvals = trusting::approvals(environment);
+    let all = approvals.all();
+    let meant: Vec<_> = all
+        .iter()
+        .filter(|it| it.digest.starts_with(digest))
+        .collect();
+    let [approval] = meant.as_slice() else {
+        let message = match meant.len() {
+            0 => format!("nothing with the digest {} was approved", one_line(digest)),
+            _ => format!("several digests begin with {}", one_line(digest)),
+        };
+        return Err(CommandError::finding(message).hint("`grove trust --list` lists them"));
+    };
+    approvals.remove(approval)?;
+    if json {
+        out.json(&json!({ "schema": "grove.untrust/1", "approval": approval.digest }));
+    } else {
+        let about = one_line(&approval.about);
+        out.line(&format!("no longer approved: {about}"));
+    }
+    Ok(0)
+}
+
 fn list_grants(environment: &Environment, json: bool, out: &mut Output) -> Outcome {
     let grants = trusting::grants(environment);
+    let approved = trusting::approvals(environment).all();
     if json {
         let all: Vec<_> = grants.iter().map(|grant| json!({ "folder": grant.path.to_string_lossy(), "follow": grant.follow, "files": files_in(grant) })).collect();
-        out.json(&json!({ "schema": "grove.trust.list/1", "grants": all }));
+        let approved: Vec<_> = approved
+            .iter()
+            .map(|it| json!({ "digest": it.digest, "about": it.about }))
+            .collect();
+        out.json(&json!({ "schema": "grove.trust.list/1", "grants": all, "approvals": approved }));
         return Ok(0);
     }
+    for approval in &approved {
+        let digest = approval.digest.get(..SHOWN_DIGEST).unwrap_or_default();
+        out.line(&format!("approved {digest}: {}", one_line(&approval.about)));
+    }
     if grants.is_empty() {
-        out.note("nothing is trusted");
+        if approved.is_empty() {
+            out.note("nothing is trusted");
+        }
         return Ok(0);
     }
     let mut table = Table::new(&["FOLDER", "FILES", "CHANGES"]);

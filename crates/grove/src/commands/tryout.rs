@@ -4,10 +4,12 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use grove_fs::atomic::{self, Durability};
 use grove_fs::files;
 use grove_skills::Environment;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Outcome;
 use crate::args::TryArgs;
@@ -57,7 +59,7 @@ const COMMANDS: [(&str, &[&str], i32); 8] = [
     ),
     (
         "A scout looks, two workers mend side by side, each in a git working tree of its own and each held to a test \
-         that Grove runs itself, and a reviewer looks at the result:",
+         that Grove runs itself, and a reviewer looks at the result. mend.json is all that was asked for:",
         &[
             "grove",
             "run",
@@ -86,78 +88,175 @@ const COMMANDS: [(&str, &[&str], i32); 8] = [
     ),
 ];
 
+/// The exit code of what a person stopped.
+const STOPPED: u8 = 130;
+
 pub(crate) fn run(environment: &Environment, arguments: &TryArgs, out: &mut Output) -> Outcome {
     let folder = match &arguments.folder {
         Some(folder) => environment.working.join(folder),
         None => std::env::temp_dir().join(format!("grove-try-{}", grove_runs::new_run_id())),
     };
+    if files::is_there(&folder) {
+        let message = format!("{} is there already", folder.display());
+        return Err(CommandError::usage(message).hint("name a folder that is not"));
+    }
     let scene = Scene {
         environment,
         folder,
     };
-    scene.lay_out()?;
+    let mut interrupts = Interrupts::new()?;
+    let laid_out = scene.lay_out();
+    let is_stopped = interrupts.came();
+    if laid_out.is_err() || is_stopped {
+        files::remove_folder(&scene.folder)?;
+    }
+    if is_stopped {
+        return Ok(STOPPED);
+    }
+    laid_out?;
     if arguments.files_only {
         out.line(&scene.folder.display().to_string());
         return Ok(0);
     }
-    out.line(&format!(
-        "A small repository is in {}. Nothing outside that folder is touched.",
-        scene.folder.join(REPOSITORY).display()
-    ));
-    out.line(
-        "The model's answers are recorded. Everything else is real: files, git, working trees, the journal, the gates, the patches.",
-    );
-    let mut last_run = None;
-    for (why, words, code) in COMMANDS {
-        let words: Vec<&str> = words
-            .iter()
-            .map(|word| match (*word, &last_run) {
-                ("LAST", Some(run)) => String::as_str(run),
-                (word, _) => word,
-            })
-            .collect();
-        out.line("");
-        out.line(why);
-        out.line(&format!("$ {}", words.join(" ")));
-        if !out.flush() {
-            return Ok(0);
-        }
-        let ended = scene.command(&words)?.status();
-        let ended = ended.map_err(|error| not_started(words[0], &error))?;
-        if ended.code() != Some(code) {
-            let message = format!("`{}` ended with {ended}", words.join(" "));
-            return Err(CommandError::finding(message)
-                .hint(format!("everything is in {}", scene.folder.display())));
-        }
-        if last_run.is_none() && words.contains(&"run") {
-            last_run = Some(scene.last_run()?);
-        }
+    let shown = scene.show(&mut interrupts, out);
+    if interrupts.came() {
+        // The command that ran has heard of it too and has ended its children.
+        files::remove_folder(&scene.folder)?;
+        out.note("grove: stopped; the folder is gone again");
+        return Ok(STOPPED);
     }
-    next_steps(&scene, last_run.as_deref().unwrap_or_default(), out);
-    Ok(0)
+    shown
 }
 
-fn next_steps(scene: &Scene<'_>, run: &str, out: &mut Output) {
-    let home = scene.home();
-    let repository = scene.folder.join(REPOSITORY);
-    out.line("");
-    out.line("What to do next:");
-    let there = format!(
-        "cd {} && HOME={} grove runs show {run}",
-        repository.display(),
-        home.display()
-    );
-    for (command, why) in [
-        ("grove", "what your own skills and hosts are"),
-        ("grove engines", "who can drive a child on this machine"),
-        ("grove mcp install", "give your hosts Grove's tools"),
-        (there.as_str(), "look at this run again"),
-    ] {
-        out.line(&format!("  {command}"));
-        out.line(&format!("      {why}"));
+/// Ctrl-C goes to the command that runs as well: it ends what it does, and this then takes everything away.
+struct Interrupts {
+    runtime: tokio::runtime::Runtime,
+    signal: Signal,
+    came: bool,
+}
+
+impl Interrupts {
+    fn new() -> Result<Self, CommandError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(CommandError::internal)?;
+        let signal = {
+            let _entered = runtime.enter();
+            signal(SignalKind::interrupt()).map_err(CommandError::internal)?
+        };
+        Ok(Self {
+            runtime,
+            signal,
+            came: false,
+        })
     }
-    out.line(&format!("  rm -r {}", scene.folder.display()));
-    out.line("      take all of this away");
+
+    /// Whether one came until now.
+    fn came(&mut self) -> bool {
+        let waiting = async {
+            tokio::time::timeout(Duration::from_millis(1), self.signal.recv())
+                .await
+                .is_ok()
+        };
+        self.came |= self.runtime.block_on(waiting);
+        self.came
+    }
+}
+
+impl Scene<'_> {
+    /// Shows one command after the other.
+    fn show(&self, interrupts: &mut Interrupts, out: &mut Output) -> Outcome {
+        let scene = self;
+        out.line(&format!(
+            "A small repository is in {}. Nothing outside that folder is touched.",
+            scene.folder.join(REPOSITORY).display()
+        ));
+        out.line(
+        "The model's answers are recorded. Everything else is real: files, git, working trees, the journal, the gates, the patches.",
+    );
+        let mut last_run = None;
+        for (why, words, code) in COMMANDS {
+            let words: Vec<&str> = words
+                .iter()
+                .map(|word| match (*word, &last_run) {
+                    ("LAST", Some(run)) => String::as_str(run),
+                    (word, _) => word,
+                })
+                .collect();
+            out.line("");
+            out.line(why);
+            out.line(&format!("$ {}", words.join(" ")));
+            if !out.flush() {
+                return Ok(0);
+            }
+            let ended = scene.command(&words)?.status();
+            let ended = ended.map_err(|error| not_started(words[0], &error))?;
+            if interrupts.came() {
+                return Ok(STOPPED);
+            }
+            if ended.code() != Some(code) {
+                let message = format!("`{}` ended with {ended}", words.join(" "));
+                return Err(CommandError::finding(message)
+                    .hint(format!("everything is in {}", scene.folder.display())));
+            }
+            if last_run.is_none() && words.contains(&"run") {
+                last_run = Some(scene.last_run()?);
+            }
+        }
+        self.next_steps(last_run.as_deref().unwrap_or_default(), out);
+        Ok(0)
+    }
+
+    fn next_steps(&self, run: &str, out: &mut Output) {
+        let (folder, home) = (self.folder.display(), self.home());
+        let (home, grove) = (home.display(), self.typed_name());
+        let review = "run --chain parallel-review \"Review what is not committed.\"";
+        out.line("");
+        out.line("What to do next:");
+        for (command, why) in [
+            (grove.clone(), "what your own skills and hosts are"),
+            (
+                format!("{grove} engines"),
+                "who can drive a child on this machine: a key of a provider, or an agent program",
+            ),
+            (
+                format!("{grove} {review}"),
+                "in a repository of yours, with one of them: a first chain (the others: docs/workflows.md)",
+            ),
+            (
+                format!("{grove} mcp install"),
+                "give your hosts Grove's tools",
+            ),
+            (
+                format!("HOME={home} {grove} runs show {run}"),
+                "look at this run again",
+            ),
+            (format!("rm -r {folder}"), "take all of this away"),
+        ] {
+            out.line(&format!("  {command}"));
+            out.line(&format!("      {why}"));
+        }
+    }
+
+    /// What to type for this program: its name where the path finds it, else where it is.
+    fn typed_name(&self) -> String {
+        let Ok(this) = std::env::current_exe() else {
+            return "grove".to_owned();
+        };
+        let path = self.environment.variables.get("PATH");
+        let folders = path.map(|path| std::env::split_paths(path).collect::<Vec<_>>());
+        let mut found = folders
+            .unwrap_or_default()
+            .into_iter()
+            .map(|it| it.join("grove"));
+        let first = found.find(|file| files::is_there(file));
+        if first.is_some_and(|file| files::canonical(&file).is_ok_and(|it| it == this)) {
+            return "grove".to_owned();
+        }
+        let below = this.strip_prefix(&self.environment.working);
+        below.unwrap_or(&this).display().to_string()
+    }
 }
 
 /// Where it is tried.
@@ -169,12 +268,9 @@ struct Scene<'a> {
 impl Scene<'_> {
     /// Makes the files and the first commit.
     fn lay_out(&self) -> Result<(), CommandError> {
-        let folder = self.folder.display();
-        if files::is_there(&self.folder) {
-            let message = format!("{folder} is there already");
-            return Err(CommandError::usage(message).hint("name a folder that is not"));
-        }
-        files::make_folder(&self.home())?;
+        files::make_folder(&self.home()).map_err(|error| {
+            CommandError::finding(error).hint("name a folder that can be written: --folder DIR")
+        })?;
         for (path, text) in FILES {
             atomic::write(&self.folder.join(path), text.as_bytes(), Durability::Cache)?;
         }

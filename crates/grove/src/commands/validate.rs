@@ -44,10 +44,19 @@ impl Checked {
     }
 }
 
+/// How findings are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Text,
+    Github,
+    Json,
+}
+
 pub(super) fn run(
     environment: &Environment,
     paths: &[PathBuf],
-    (json, fix): (bool, bool),
+    form: Form,
+    fix: bool,
     out: &mut Output,
 ) -> Outcome {
     let look = || -> Result<Vec<Checked>, CommandError> {
@@ -62,11 +71,11 @@ pub(super) fn run(
     let mut all = look()?;
     let mut fixed = Vec::new();
     if fix && all.iter().any(|checked| checked.repaired.is_some()) {
-        fixed = repair(environment, &all, json, out)?;
+        fixed = repair(environment, &all, form, out)?;
         all = look()?;
     }
     let fails = all.iter().any(|checked| strict::fails(&checked.findings));
-    if json {
+    if form == Form::Json {
         let files = all.iter().map(|checked| {
             let file = checked.file.to_string_lossy();
             let findings = checked.findings.iter();
@@ -89,6 +98,10 @@ pub(super) fn run(
     for checked in &all {
         for finding in &checked.findings {
             let finding = finding.clone().in_file(&checked.file);
+            if form == Form::Github {
+                out.annotation(&finding, &environment.working);
+                continue;
+            }
             let text = checked.text.as_deref();
             out.finding(&finding, text.filter(|_| checked.kind.may_be_quoted()));
         }
@@ -104,7 +117,7 @@ pub(super) fn run(
 fn repair(
     environment: &Environment,
     all: &[Checked],
-    json: bool,
+    form: Form,
     out: &mut Output,
 ) -> Result<Vec<String>, CommandError> {
     let repairs = all.iter().filter_map(|checked| {
@@ -122,7 +135,7 @@ fn repair(
     let recording = Recording::new(Some(&environment.state), "validate --fix");
     recording.keep(&changes)?;
     for (file, before, after) in &repairs {
-        if !json {
+        if form != Form::Json {
             out.line(&format!("fixed {}", file.display()));
             out.text(&difference(before, after));
         }

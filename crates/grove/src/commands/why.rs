@@ -93,7 +93,7 @@ pub(super) fn run(looked: &Looked, name: &str, json: bool, out: &mut Output) -> 
 fn nowhere(views: &[HostView], name: &str, environment: &Environment) -> CommandError {
     let titles: Vec<&str> = views.iter().map(|view| view.title.as_str()).collect();
     let message = format!(
-        "no skill and no agent is called `{}`; looked for with the eyes of {}",
+        "no skill or agent is called `{}`; searched the folders of {}",
         one_line(name),
         titles.join(", ")
     );
@@ -345,10 +345,10 @@ fn not_there<E: Shown>(
         && u64::try_from(levels).is_ok_and(|levels| levels > limit)
     {
         let message = if limit == 0 {
-            format!("too deep: {title} reads only what lies directly in {root}")
+            format!("too deep: {title} reads only what is directly in {root}")
         } else {
             let folders = counted(levels, "folder");
-            format!("too deep: it lies {folders} below {root}, and {title} reads {limit}")
+            format!("too deep: it is {folders} below {root}, and {title} reads {limit}")
         };
         let folder = file.parent().and_then(Path::file_name).unwrap_or_default();
         let folder = path_text(&folder.to_string_lossy());
@@ -365,7 +365,8 @@ fn not_there<E: Shown>(
         let fix = "move it to a folder of its own as SKILL.md".to_owned();
         return said("flat-file", message, Some(fix));
     }
-    let message = format!("not read: it lies in a folder of {title}, whose rules pass over it");
+    let message =
+        format!("not read: it is in a folder of {title}, but the rules of {title} skip it");
     let fix =
         "move it to a folder of its own, not below another skill and not ignored by git".to_owned();
     said("passed-over", message, Some(fix))

@@ -81,3 +81,25 @@ fn findings_are_chosen_by_name_root_and_severity() {
         said.fails(2).says([hint]);
     }
 }
+
+/// A line for each finding that GitHub Actions shows at the place in the file.
+#[test]
+fn findings_are_annotations_where_they_are_asked_for() {
+    let session = session();
+    let said = session.grove("skills check --github").fails(1);
+    assert_eq!(said.stdout.lines().count(), 6, "{said}");
+    let is_annotation = |line: &str| line.starts_with("::error ") || line.starts_with("::warning ");
+    assert!(said.stdout.lines().all(is_annotation), "{said}");
+    let file = session.path("home/.agents/skills/broken/SKILL.md");
+    let expected = format!(
+        "::error title=field-required-type,file={},line=3,col=",
+        file.display()
+    );
+    let said = said.prints([&*expected]);
+    drop(said);
+    let home = session.working_in("home");
+    let said = home
+        .grove("validate --github .agents/skills/broken")
+        .fails(1);
+    said.prints(["::error title=field-required-type,file=.agents/skills/broken/SKILL.md,line=3,"]);
+}

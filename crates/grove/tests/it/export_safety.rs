@@ -187,7 +187,7 @@ fn what_was_exported_stays_while_its_source_cannot_be_used() {
         (
             "---\nname: two\ndescription: d\n",
             "frontmatter-unclosed",
-            "no agent",
+            "not an agent",
         ),
         (
             "---\nname: a/b\ndescription: d\n---\nx\n",

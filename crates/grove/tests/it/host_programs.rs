@@ -20,6 +20,17 @@ const TURN: Duration = Duration::from_mins(5);
 /// How an entry may be shown, as the report counts them.
 const WAYS: [&str; 4] = ["full", "shortened", "nameOnly", "leftOut"];
 
+/// What `grove why` says of a skill that a model is told of.
+const SHOWN: [&str; 3] = ["whole", "shortened", "name-only"];
+
+/// What `grove why` says for a program, row by row.
+fn answers_of(program: AgentProgram, why: &Value) -> Vec<String> {
+    let rows = why["skills"].as_array().unwrap().iter();
+    let rows = rows.filter(|row| row["host"] == program.host());
+    rows.map(|row| row["answer"].as_str().unwrap().to_owned())
+        .collect()
+}
+
 fn home() -> Session {
     let home = crate::session();
     // The end of the project, so that nothing above it is looked at; Codex looks whether it is a repository.
@@ -260,9 +271,30 @@ fn all_folders_of_a_project_and_a_home_at_once() {
                 home.skill(format!("{root}/same"), "same", &description);
             }
         }
+        home.skill("home/.agents/skills/same/inner", "inner", "In a skill");
         for working in ["project", "project/pkg", "project/pkg/sub"] {
             compare(program, &home, working);
         }
+        // Of those that bear one name, those are shown that the program lists, and the others say who goes before.
+        let catalog = ours(program, &home, "project/pkg").1;
+        let listed = column(&catalog["entries"], "name");
+        let n_listed = listed.iter().filter(|name| *name == "same").count();
+        let why = home.json_in("project/pkg", ["why", "same"]);
+        let said = answers_of(program, &why);
+        let n_shown = said.iter().filter(|said| SHOWN.contains(&said.as_str()));
+        assert_eq!(n_shown.count(), n_listed, "{}: {said:?}", program.host());
+        let is_shadowed = said.iter().any(|said| said == "shadowed");
+        assert_eq!(is_shadowed, n_listed == 1, "{}: {said:?}", program.host());
+        // Codex alone lists a skill in a skill; of the others, those that read the folder pass over it.
+        let why = home.json_in("project/pkg", ["why", "inner"]);
+        let expected = match program {
+            AgentProgram::Codex => "whole",
+            AgentProgram::Claude => "not-looked-in",
+            AgentProgram::Copilot | AgentProgram::Pi => "passed-over",
+        };
+        assert_eq!(answers_of(program, &why), [expected], "{}", program.host());
+        let is_listed = listed.iter().any(|name| name == "inner");
+        assert_eq!(is_listed, expected == "whole", "{}", program.host());
     }
 }
 
@@ -323,10 +355,12 @@ fn folders_above_count_without_a_repository_too_for_some() {
     }
 }
 
-/// Files that programs read in ways of their own, and what of it Grove does not follow.
+/// Files that programs read in ways of their own, and what of it Grove does not follow; `grove why` says of each whether
+/// the program lists it.
 #[test]
 fn odd_files_differ_where_the_documentation_says() {
     let odd_files = odd_files();
+    let mut met = BTreeSet::new();
     for program in AgentProgram::ALL {
         let home = home();
         for odd in &odd_files {
@@ -340,7 +374,37 @@ fn odd_files_differ_where_the_documentation_says() {
             let differs = odd.differs_in.contains(&program.host());
             let what = (program.host(), odd.name);
             assert_eq!(real != ours, differs, "{what:?}: {real:?} {ours:?}");
+            let why = home.grove(["why", odd.name, "--json"]);
+            let why: Value = serde_json::from_str(&why.stdout).unwrap();
+            let rows = why["skills"].as_array().unwrap().iter();
+            let mut rows = rows.filter(|row| row["host"] == program.host());
+            let row = rows.find(|row| {
+                let location = row["location"].as_str();
+                location.is_none_or(|location| location.ends_with(&odd.path))
+            });
+            // These two are listed by their folders in one program and by their names in another.
+            let has_one_name = !["renamed", "other"].contains(&odd.name);
+            if let Some(row) = row.filter(|_| !differs && has_one_name) {
+                let said = row["answer"].as_str().unwrap();
+                let is_shown = SHOWN.contains(&said);
+                assert_eq!(is_shown, real.is_some(), "{what:?}: {row} {real:?}");
+                met.insert(format!("{} {said}", program.host()));
+            }
         }
+    }
+    for expected in [
+        "claude too-deep",
+        "claude flat-file",
+        "claude people-only",
+        "codex too-deep",
+        "codex flat-file",
+        "codex invalid",
+        "copilot flat-file",
+        "copilot filtered",
+        "copilot invalid",
+        "copilot people-only",
+    ] {
+        assert!(met.contains(expected), "{expected} of {met:?}");
     }
 }
 

@@ -36,6 +36,8 @@ mod hostile;
 mod hostile_agents;
 mod list_sessions;
 mod manage_sessions;
+mod mcp_clients;
+mod mcp_delegation;
 mod mcp_hostile;
 mod mcp_install_sessions;
 mod mcp_programs;

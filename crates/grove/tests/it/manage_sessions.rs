@@ -246,3 +246,38 @@ fn a_projects_agent_that_leads_out_of_it_is_not_edited() {
     session.refused("agents delete x");
     assert_eq!(session.read("secret.md"), AGENT);
 }
+
+/// A copy is the skill with everything beside it, in the host's own folder, and nothing that is there is written over.
+#[test]
+fn a_skill_is_copied_to_where_a_host_looks() {
+    let session = crate::session().without_bundled().with_repository();
+    session.skill("home/.grove/skills/pdf", "pdf", "Merges PDFs.");
+    session.file("home/.grove/skills/pdf/scripts/run.sh", "#!/bin/sh\n");
+    let script = session.path("home/.grove/skills/pdf/scripts/run.sh");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    for (words, folder) in [
+        ("--to claude", "home/.claude/skills"),
+        ("--to gemini", "home/.gemini/skills"),
+        ("--to opencode", "home/.config/opencode/skill"),
+        ("--to copilot --scope project", "project/.github/skills"),
+        ("--to codex --scope project", "project/.codex/skills"),
+    ] {
+        let copy = format!("skills copy pdf@user:.grove/skills {words}");
+        session.done(&copy).prints(["copied to "]);
+        for file in ["SKILL.md", "scripts/run.sh"] {
+            let original = session.read(format!("home/.grove/skills/pdf/{file}"));
+            assert_eq!(session.read(format!("{folder}/pdf/{file}")), original);
+        }
+        let script = session.path(format!("{folder}/pdf/scripts/run.sh"));
+        let mode = fs::metadata(script).unwrap().permissions().mode();
+        assert_eq!(mode & 0o111, 0o111, "{words}");
+        session.grove(&copy).fails(1).says(["already exists"]);
+    }
+    let seen = session.json("why pdf");
+    let mut rows = seen["skills"].as_array().unwrap().iter();
+    let is_shown = rows.any(|row| row["host"] == "claude" && row["answer"] == "whole");
+    assert!(is_shown, "{seen}");
+    session.grove("skills copy pdf --to emacs").fails(2);
+    let unknown = session.grove("skills copy pfd --to claude").fails(1);
+    unknown.says(["did you mean `pdf`?"]);
+}

@@ -2,14 +2,24 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+use std::time::Duration;
 
+use grove_testkit::process;
 use grove_testkit::session::Session;
+use serde_json::{Value, json};
 
 const CLAUDE: &str = "home/.claude.json";
 const CODEX: &str = "home/.codex/config.toml";
 
 const CLAUDE_TEXT: &str = "{\n  \"numStartups\" : 3,\n  \"odd\": [1.50, \"}\"],\n  \"mcpServers\": {\n    \
                            \"other\": { \"command\": \"x\" }\n  }\n}";
+const COPILOT: &str = "home/.copilot/mcp-config.json";
+const GEMINI: &str = "home/.gemini/settings.json";
+const OPENCODE: &str = "home/.config/opencode/opencode.json";
+const GEMINI_TEXT: &str = "{\n\t\"theme\": \"Default\",\n\t\"mcpServers\": {\n\t\t\"other\": {\"command\": \"x\"}\n\t}\n}\n";
+const OPENCODE_TEXT: &str =
+    "{\n  \"$schema\": \"https://opencode.ai/config.json\",\n  \"model\": \"a/b\"\n}\n";
 const CODEX_TEXT: &str = "# mine\nmodel = \"o\"   # why\n\n[mcp_servers.other]\ncommand = 'x'\n";
 
 fn session() -> Session {
@@ -29,6 +39,12 @@ fn it_is_shown_first_done_when_asked_and_undone_to_the_byte() {
         ("claude", CLAUDE, None),
         ("codex", CODEX, Some(CODEX_TEXT)),
         ("codex", CODEX, None),
+        ("copilot", COPILOT, Some(CLAUDE_TEXT)),
+        ("copilot", COPILOT, None),
+        ("gemini", GEMINI, Some(GEMINI_TEXT)),
+        ("gemini", GEMINI, None),
+        ("opencode", OPENCODE, Some(OPENCODE_TEXT)),
+        ("opencode", OPENCODE, None),
     ] {
         let session = session();
         let path = session.path(file);
@@ -88,6 +104,9 @@ fn a_project_is_entered_by_name_and_links_stay_links() {
     for (host, file) in [
         ("claude", "home/work/.mcp.json"),
         ("codex", "home/work/.codex/config.toml"),
+        ("copilot", "home/work/.github/mcp.json"),
+        ("gemini", "home/work/.gemini/settings.json"),
+        ("opencode", "home/work/opencode.json"),
     ] {
         session.done(&format!("mcp install --host {host} --scope project --yes"));
         let made = session.read(file);
@@ -120,4 +139,69 @@ fn what_cannot_be_read_is_left_alone() {
         assert_eq!(session.read(file), broken);
     }
     session.grove("mcp install --host emacs").fails(2);
+}
+
+/// Each host has a form of its own, and its variable moves the file.
+#[test]
+fn every_host_has_the_entry_in_its_own_form() {
+    let program = env!("CARGO_BIN_EXE_grove");
+    for (host, file, servers, expected) in [
+        (
+            "copilot",
+            COPILOT,
+            "mcpServers",
+            json!({ "type": "local", "command": program, "args": ["mcp"], "tools": ["*"] }),
+        ),
+        (
+            "gemini",
+            GEMINI,
+            "mcpServers",
+            json!({ "command": program, "args": ["mcp"] }),
+        ),
+        (
+            "opencode",
+            OPENCODE,
+            "mcp",
+            json!({ "type": "local", "command": [program, "mcp"], "enabled": true }),
+        ),
+    ] {
+        let session = session();
+        session.done(["mcp", "install", "--host", host, "--yes"]);
+        let made: Value = serde_json::from_str(&session.read(file)).unwrap();
+        assert_eq!(made[servers]["grove"], expected, "{host}");
+    }
+    let session = session().with_env("COPILOT_HOME", "/nonexistent/copilot");
+    let shown = session.done("mcp install --host copilot --dry-run");
+    shown.prints(["/nonexistent/copilot/mcp-config.json"]);
+}
+
+#[test]
+fn what_the_host_lists_by_itself_is_said() {
+    let session = session().without_bundled();
+    session.skill("home/.claude/skills/a", "a", "Does a.");
+    session.skill("home/.grove/skills/b", "b", "Does b.");
+    let said = session.done("mcp install --host claude --dry-run");
+    said.says(["Claude Code already lists 1 skill of these by itself; the server adds 1 more"]);
+    let said = session.done("mcp install --host gemini --dry-run");
+    assert!(!said.stderr.contains("already lists"), "{said}");
+}
+
+/// Copilot reads the entry as its own `mcp add` would have written it.
+#[test]
+fn copilot_lists_the_server_that_was_entered() {
+    let session = session();
+    session.done("mcp install --host copilot --yes");
+    let program = std::env::var_os("GROVE_TEST_COPILOT");
+    let mut command = Command::new(program.expect("`cargo xtask test` installs it and sets it"));
+    command
+        .args(["mcp", "get", "grove"])
+        .current_dir(session.path("home/work"))
+        .env_clear()
+        .env("HOME", session.path("home"));
+    let listed = process::capture(&mut command, Duration::from_mins(2)).unwrap();
+    let listed = listed.stdout_text();
+    let started = format!("Command: {} mcp", env!("CARGO_BIN_EXE_grove"));
+    for part in ["Type: local", "Tools: * (all)", &started] {
+        assert!(listed.contains(part), "{part} in {listed}");
+    }
 }

@@ -143,3 +143,18 @@ fn without_a_home_there_is_what_the_project_and_the_program_have() {
         );
     }
 }
+
+#[test]
+fn it_is_tried_twice_in_a_folder_that_cannot_be_written_by_somebody_without_a_home() {
+    let session = session();
+    let folder = session.path("project");
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o555)).unwrap();
+    for _ in 0..2 {
+        let tried = sh(&session, "grove try", Some("HOME"));
+        let said = tried.stdout_text();
+        assert!(said.contains("ok: to-celsius 212 is 100"), "{said}");
+        assert!(said.contains("\n  grove engines\n"), "{said}");
+    }
+    let left = std::fs::read_dir(session.path("tmp")).unwrap();
+    assert_eq!(left.count(), 2, "each has a folder of its own");
+}

@@ -290,7 +290,7 @@ fn a_name_that_is_nowhere_is_answered_with_near_ones_and_where_it_was_looked_for
     assert_eq!(nowhere.code, 1, "{nowhere}");
     assert_eq!(nowhere.stdout, "");
     for said in [
-        "no skill and no agent is called `pollars`",
+        "no skill or agent is called `pollars`",
         "did you mean `polars`?",
         "~/.agents/skills",
     ] {

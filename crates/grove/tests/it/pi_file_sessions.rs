@@ -195,3 +195,34 @@ fn an_agent_starts_without_a_skill_that_is_not_there_whatever_its_name() {
     session.skill("home/.agents/skills/pi-subagents", "pi-subagents", "d");
     assert!(told(&session, "x").contains("# pi-subagents"));
 }
+
+#[test]
+fn a_skill_is_the_nearest_ones_and_the_next_is_chosen_when_it_is_gone() {
+    let session = session();
+    let extra = session.path("extra");
+    let session = session.with_env("GROVE_SKILL_DIRS", extra);
+    let package = "home/.pi/agent/npm/node_modules/p";
+    let manifest = json!({"name": "p", "pi": {"skills": ["skills"]}}).to_string();
+    session.file(format!("{package}/package.json"), manifest);
+    let places = [
+        "project/.grove/skills/x",
+        "project/.agents/skills/x",
+        "project/.pi/skills/x",
+        "home/.grove/skills/x",
+        "home/.agents/skills/x",
+        "home/.pi/agent/skills/x",
+        "data/grove/skills/x",
+        "extra/x",
+        "home/.pi/agent/npm/node_modules/p/skills/x",
+    ];
+    for place in places {
+        session.skill(place, "x", &format!("From {place}."));
+    }
+    session.trust_with("--follow");
+    for place in places {
+        let shown = session.json("skills show x");
+        assert_eq!(shown["skill"]["description"], format!("From {place}."));
+        session.remove(place);
+    }
+    let _ = session.grove("skills show x").fails(1);
+}

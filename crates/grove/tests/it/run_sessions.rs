@@ -4,12 +4,14 @@
 mod acceptance;
 mod attention;
 mod compaction;
+mod completion;
 mod delegation;
 mod engines;
 mod forks;
 mod gates;
 mod graphs;
 mod held_tools;
+mod hostile_state;
 mod known_cases;
 mod leaving;
 mod ledger;
@@ -26,10 +28,13 @@ mod sessions;
 mod settings;
 mod shapes;
 mod skill_variables;
+mod submodules;
 mod supervisors;
 mod told;
 mod tree_budgets;
 mod verdicts;
+mod worktree_rounds;
+mod worktree_setup;
 mod worktrees;
 
 use std::process::Command;
@@ -208,7 +213,7 @@ fn until(holds: impl FnMut() -> bool) {
 }
 
 /// Waits for a condition, at most so long.
-fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + limit;
     while !holds() {
         assert!(Instant::now() < end, "{what}");
@@ -218,7 +223,7 @@ fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
 
 /// Kills every process that belongs to a session, and waits until they are gone: what is only being killed
 /// still holds its files.
-fn end_all(session: &Session) {
+pub(crate) fn end_all(session: &Session) {
     let mark = format!("XDG_STATE_HOME={}", session.path("state").display());
     until(|| {
         let mut left = false;
@@ -234,7 +239,7 @@ fn end_all(session: &Session) {
 }
 
 /// Every process with its environment.
-fn environments() -> Vec<(u32, String)> {
+pub(crate) fn environments() -> Vec<(u32, String)> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter_map(|pid: u32| {

@@ -185,3 +185,30 @@ fn one_word_of_several_is_no_answer_however_much_it_is_of_it() {
     // A name is a name.
     assert_eq!(fits("pdf-join"), "well");
 }
+
+/// Whoever names something is not helped by a skill that never speaks of it; a name that nobody wrote is a word.
+#[test]
+fn what_lacks_a_name_that_others_say_is_no_answer() {
+    let session = crate::session().without_bundled();
+    for (name, description) in [
+        (
+            "table-joins",
+            "Tunes slow joins of tables with an index. Use when a join is slow.",
+        ),
+        (
+            "backups",
+            "Restores Postgres backups. Use when a backup is needed.",
+        ),
+    ] {
+        session.skill(format!("{USER}/{name}"), name, description);
+    }
+    for (words, fits) in [
+        ("tune a slow join with an index", true),
+        ("tune a slow join in Postgres with an index", false),
+        ("tune a slow join with an index for Anna", true),
+    ] {
+        let found = search(&session, &[words]);
+        assert_eq!(ids(&found)[0], "table-joins", "{words}");
+        assert_eq!(found["results"][0]["fits"] != "hardly", fits, "{found}");
+    }
+}

@@ -1,10 +1,16 @@
 //! `grove try`: the main job on a machine where nothing is set up.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
 use grove_testkit::model_server::{ModelServer, Reply, Request, Script};
 use grove_testkit::shared::files_below;
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
+
+use crate::run_sessions::{environments, within};
 
 /// Makes the recording anew, from the answers below; `cargo xtask record` sets it.
 const RECORD: &str = "GROVE_RECORD";
@@ -128,4 +134,59 @@ fn it_is_tried_with_nothing_set_up_and_nothing_is_left_elsewhere() {
         .grove("try --folder .")
         .fails(2)
         .says(["there already"]);
+}
+
+/// Whether a process has a folder in its environment.
+fn is_used(folder: &Path) -> bool {
+    let folder = folder.display().to_string();
+    let mut all = environments().into_iter();
+    all.any(|(_, environment)| environment.contains(&folder))
+}
+
+#[track_caller]
+fn until(what: &str, holds: impl FnMut() -> bool) {
+    within(Duration::from_secs(60), what, holds);
+}
+
+#[test]
+fn whoever_takes_its_folder_away_at_once_has_no_process_left() {
+    let session = crate::session().working_in("");
+    session.grove("try --folder tried").ok();
+    let folder = session.path("tried");
+    std::fs::remove_dir_all(&folder).unwrap();
+    // A supervisor that is still there for whatever comes next has nothing to come any more.
+    until("nobody works there", || !is_used(&folder));
+    assert!(!folder.exists());
+}
+
+#[test]
+fn an_interrupt_takes_everything_away_again() {
+    let session = crate::session().working_in("");
+    let folder = session.path("tried");
+    let mut command = session.command("");
+    command.args(["try", "--folder", "tried"]).process_group(0);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let journal = folder.join("home/.local/state/grove/runs.db");
+    until("the run has begun", || journal.exists());
+    let group = Pid::from_child(&child);
+    kill_process_group(group, Signal::INT).unwrap();
+    until("it has ended", || child.try_wait().unwrap().is_some());
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(130), "{said}");
+    assert!(said.contains("the folder is gone again"), "{said}");
+    until("nobody works there", || !is_used(&folder));
+    assert!(!folder.exists());
+}
+
+#[test]
+fn what_cannot_be_made_leaves_nothing() {
+    let session = crate::session().working_in("");
+    let no_git = session.with_env("PATH", "/nowhere");
+    let outcome = no_git.grove("try --folder tried");
+    outcome
+        .fails(1)
+        .says(["`git` cannot be started", "install git"]);
+    assert!(!no_git.path("tried").exists());
 }

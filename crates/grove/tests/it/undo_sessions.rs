@@ -81,7 +81,7 @@ fn session() -> Session {
 }
 
 /// Every command that writes a person's files, with one that must have been done before.
-const COMMANDS: [(&str, &str); 31] = [
+const COMMANDS: [(&str, &str); 35] = [
     ("", "agents create new --description d"),
     ("", "agents create new --description d --scope project"),
     ("", "agents edit a --model opus --body Other."),
@@ -105,6 +105,8 @@ const COMMANDS: [(&str, &str); 31] = [
     ("", "skills edit flat --body Other."),
     ("", "skills rename s other"),
     ("", "skills rename flat other"),
+    ("", "skills copy s --to gemini"),
+    ("", "skills copy flat --to claude --scope project"),
     ("", "skills delete s --yes"),
     ("", "skills delete flat --yes"),
     ("", "skills disable s"),
@@ -117,6 +119,8 @@ const COMMANDS: [(&str, &str); 31] = [
     ),
     ("", "mcp install --host claude --yes"),
     ("", "mcp install --host codex --yes"),
+    ("", "mcp install --host copilot --yes"),
+    ("", "mcp install --host opencode --scope project --yes"),
     ("", "mcp install --host claude --scope project --yes"),
     (
         "mcp install --host codex --yes",

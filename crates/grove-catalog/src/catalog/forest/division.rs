@@ -2,6 +2,8 @@
 //!
 //! Words of names alone: those of descriptions make groups that nobody would look for anything in.
 
+use std::borrow::Cow;
+
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::tree::says_nothing;
@@ -87,23 +89,28 @@ impl<'a> Forest<'a> {
         let start = |group: usize| group * nodes.len() / n_groups;
         let mut groups = Vec::with_capacity(n_groups);
         for at in 0..n_groups {
+            let (before, after) = (nodes[..start(at)].last(), nodes.get(start(at + 1)));
             let members = &nodes[start(at)..start(at + 1)];
             let [first, .., last] = members else {
                 groups.extend(members);
                 continue;
             };
-            let (first, last) = (
-                self.edge(*first, <[_]>::first),
-                self.edge(*last, <[_]>::last),
-            );
-            let part = format!("{part}{first} … {last}/");
+            let before = before.map(|id| self.edge(*id, <[_]>::last));
+            let after = after.map(|id| self.edge(*id, <[_]>::first));
+            let first = guide_word(&self.edge(*first, <[_]>::first), before.as_deref());
+            let last = guide_word(&self.edge(*last, <[_]>::last), after.as_deref());
+            let part = if first == last {
+                format!("{part}{first}/")
+            } else {
+                format!("{part}{first} … {last}/")
+            };
             groups.push(self.add_group(folder, part, members.to_vec()));
         }
         groups
     }
 
-    /// The name at one end of a node, for the name of a range.
-    fn edge(&self, mut id: NodeId, end: fn(&[NodeId]) -> Option<&NodeId>) -> String {
+    /// The name at one end of a node.
+    fn edge(&self, mut id: NodeId, end: fn(&[NodeId]) -> Option<&NodeId>) -> Cow<'_, str> {
         loop {
             let name = match &self.nodes[id].kind {
                 Kind::Skill(_) => self.names[id],
@@ -116,8 +123,7 @@ impl<'a> Forest<'a> {
                     None => "",
                 },
             };
-            let name = shown_name(name.rsplit('/').next().unwrap_or(name));
-            return shorten(&name, LONGEST_IN_RANGE);
+            return shown_name(name.rsplit('/').next().unwrap_or(name));
         }
     }
 
@@ -152,5 +158,53 @@ impl<'a> Forest<'a> {
         node.children = children;
         self.nodes.push(node);
         id
+    }
+}
+
+/// As much of a name as stands on the back of an encyclopedia: the words up to the one in which it differs from its
+/// neighbour. The names themselves are in the entry.
+fn guide_word(name: &str, neighbour: Option<&str>) -> String {
+    let pairs = name.chars().zip(neighbour.unwrap_or_default().chars());
+    let n_shared = pairs.take_while(|(own, other)| own == other).count();
+    let ends = name.char_indices().skip(n_shared + 1);
+    let mut ends = ends.filter(|(_, c)| !c.is_alphanumeric());
+    let end = ends.next().map_or(name.len(), |(at, _)| at);
+    shorten(name.get(..end).unwrap_or(name), LONGEST_IN_RANGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_called_by_the_words_that_tell_it_from_its_neighbours() {
+        for (name, neighbour, expected) in [
+            (
+                "clinical-decision-support",
+                Some("citation-management"),
+                "clinical",
+            ),
+            (
+                "clinical-reports",
+                Some("clinical-decision-support"),
+                "clinical-reports",
+            ),
+            ("polars", Some("polars-bio"), "polars"),
+            ("polars-bio", Some("polars"), "polars-bio"),
+            ("scikit-learn", None, "scikit"),
+            ("été_chaud", Some("éta"), "été"),
+            (
+                "task-000123-with-a-very-long-name",
+                Some("task-000123-with-a-very-long-tail"),
+                "task-000123-with-a-very…",
+            ),
+            ("same", Some("same"), "same"),
+        ] {
+            assert_eq!(
+                guide_word(name, neighbour),
+                expected,
+                "{name} {neighbour:?}"
+            );
+        }
     }
 }

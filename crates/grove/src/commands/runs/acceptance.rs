@@ -71,10 +71,6 @@ impl Finding<'_> {
         contract: &Contract,
         digest: &str,
     ) -> Result<(), CommandError> {
-        let mut approved = self.approved.iter();
-        if approved.any(|it| digest.starts_with(it) && it.len() >= 12) {
-            return Ok(());
-        }
         let commands = contract.verify.iter();
         let lines = commands.map(|check| {
             let network = if check.network {
@@ -84,9 +80,8 @@ impl Finding<'_> {
             };
             format!("it runs: {}{network}", check.line())
         });
-        let message = format!("`{agent}` asks for commands that nobody approved");
-        let approve = format!("approve them with --approve {}", &digest[..16]);
-        Err(CommandError::finding(message).hints(lines.chain([approve])))
+        let message = format!("`{agent}` asks for commands that have not been approved");
+        self.approving.require(digest, &message, lines.collect())
     }
 
     /// Whoever looks at a child's work: another child with a context of its own and tools that change nothing.

@@ -9,23 +9,24 @@ use std::path::{Path, PathBuf};
 use grove_catalog::prompt::BlockKind;
 use grove_catalog::root::Source;
 use grove_catalog::snapshot::Snapshot;
-use grove_exec::{Git, Program};
+use grove_exec::Program;
 use grove_plan::{
     AttentionLimits, AuthorFacts, Control, Limits, NodeId, PlannedTask, Request as RunRequest,
-    WorktreePlan,
 };
-use grove_runs::{Above, ChildRequest, ListRequest, Recording, RunPlaces, new_run_id};
+use grove_runs::{Above, ChildRequest, ListRequest, Recording};
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
 use grove_skills::{Environment, Look};
 use grove_spec::agent::{Agent as AgentFile, ContextMode, OutputFile, OutputMode};
 use grove_spec::chain::{OnEmpty, OutputSchema, Task};
 use grove_spec::config::Settings;
-use grove_spec::text::{first_names, one_line};
+use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 use serde_json::Value;
 
+use super::approving::Approving;
 use super::model_settings::{ModelSettings, WantedModels};
 use super::supervise;
+use super::worktree_plans::{PlannedWorktree, Worktrees};
 use crate::command_error::CommandError;
 use crate::commands::{agents, engines, prompt::require_usable};
 
@@ -52,10 +53,14 @@ pub(super) struct Finding<'a> {
     /// Commands and the level that were typed.
     pub(super) verify: &'a [String],
     pub(super) accept: Option<&'a str>,
-    /// Digests of contracts that a person has read.
-    pub(super) approved: &'a [String],
+    /// What a person has read.
+    pub(super) approving: &'a Approving<'a>,
     /// The child that asks.
     pub(super) above: Option<&'a Above>,
+    /// Whether a model asks, and not a person: a child's, or a host's.
+    pub(super) is_asked_by_model: bool,
+    /// The model of the host that asks.
+    pub(super) parent_model: Option<&'a str>,
     /// Where working trees begin, by folder, so that all of a run begin alike.
     pub(super) worktrees: &'a Worktrees,
 }
@@ -126,6 +131,7 @@ impl Finding<'_> {
                 .or(task.model.as_deref())
                 .or(file.model.as_deref())
                 .or(self.above.and_then(|above| above.model.as_deref()))
+                .or(self.parent_model)
                 .or(settings.run_model.value.as_deref()),
             fallbacks: &file.fallback_models,
             thinking: file.thinking.as_deref(),
@@ -196,6 +202,7 @@ impl Finding<'_> {
                 agent.name
             ));
         }
+        let tree = self.worktree(planned, &folder)?;
         let mut warnings = made.prompt.warnings.clone();
         // An agent's text that is to come after its host's comes after nothing here: what is stored is all that it is told.
         warnings.retain(|it| it.code != Code::PromptPartial || it.file.is_none());
@@ -227,7 +234,8 @@ impl Finding<'_> {
                 model_facts: chosen.facts,
                 fallback_after_writes: file.fallback_after_writes,
                 readable: readable(&look.snapshot, &made),
-                worktree: self.worktree(planned, &folder)?,
+                setup_hook_text: tree.as_ref().and_then(|tree| tree.hook_text.clone()),
+                worktree: tree.map(|tree| tree.plan),
                 folder,
                 limits: Limits {
                     attention: attention(asked.control.as_ref(), settings),
@@ -276,7 +284,8 @@ impl Finding<'_> {
         of_agent: Option<Source>,
     ) -> Result<(), CommandError> {
         let is_strange = if is_asked {
-            self.asked.chain_name.is_some() && !self.saved_chain.is_some_and(is_own)
+            let of_chain = self.asked.chain_name.is_some();
+            self.is_asked_by_model || (of_chain && !self.saved_chain.is_some_and(is_own))
         } else {
             !of_agent.is_some_and(is_own)
         };
@@ -311,13 +320,13 @@ impl Finding<'_> {
         &self,
         planned: &PlannedTask<'_>,
         folder: &Path,
-    ) -> Result<Option<WorktreePlan>, CommandError> {
+    ) -> Result<Option<PlannedWorktree>, CommandError> {
         let of_group = planned.settings.and_then(|settings| settings.worktree);
         let wants = of_group.or(self.asked.worktree).unwrap_or_default();
         if !wants {
             return Ok(None);
         }
-        self.worktrees.plan(self.environment, folder).map(Some)
+        self.worktrees.plan(self, folder).map(Some)
     }
 
     /// Siblings never share a file: the name of a later one gets the id of its node.
@@ -550,69 +559,6 @@ fn readable(snapshot: &Snapshot, made: &AgentPrompt) -> Vec<PathBuf> {
         }
     });
     folders.chain(made.index_files()).collect()
-}
-
-/// Where working trees begin.
-#[derive(Default)]
-pub(super) struct Worktrees {
-    /// Whether they begin with the files as they are now.
-    pub(super) include_changes: bool,
-    known: RefCell<BTreeMap<PathBuf, WorktreePlan>>,
-}
-
-impl Worktrees {
-    pub(super) fn new(include_changes: bool) -> Self {
-        Self {
-            include_changes,
-            ..Self::default()
-        }
-    }
-
-    /// The working tree for a child that works in a folder.
-    fn plan(&self, environment: &Environment, folder: &Path) -> Result<WorktreePlan, CommandError> {
-        if let Some(known) = self.known.borrow().get(folder) {
-            return Ok(known.clone());
-        }
-        let git = Git::new(supervise::passed_on(environment));
-        let place = git.place(folder).map_err(CommandError::finding)?;
-        let Some(place) = place else {
-            let message = format!("{} is in no git repository with a commit", folder.display());
-            return Err(
-                CommandError::usage(message).hint("leave `--worktree` out, or commit something")
-            );
-        };
-        let changed = git.changes(&place.top).map_err(CommandError::finding)?;
-        let base = if changed.is_empty() {
-            place.head
-        } else if self.include_changes {
-            let scratch = RunPlaces::in_state(&environment.state);
-            let scratch = scratch.folder().join("scratch").join(new_run_id());
-            grove_fs::files::make_folder(&scratch)?;
-            let base = git
-                .snapshot(&place.top, &scratch)
-                .map_err(CommandError::finding);
-            grove_fs::files::remove_folder(&scratch)?;
-            base?
-        } else {
-            let message = format!(
-                "the repository has changes that are not committed: {}",
-                first_names(&changed)
-            );
-            return Err(CommandError::finding(message).hints([
-                "commit them".to_owned(),
-                "or begin with the files as they are now: --include-changes".to_owned(),
-            ]));
-        };
-        let plan = WorktreePlan {
-            repository: place.top,
-            base,
-            subfolder: place.below,
-        };
-        self.known
-            .borrow_mut()
-            .insert(folder.to_path_buf(), plan.clone());
-        Ok(plan)
-    }
 }
 
 /// Whether the person, or whoever set the machine up, wrote it.

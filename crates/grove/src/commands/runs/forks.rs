@@ -34,7 +34,7 @@ pub(super) fn forked_from(
         ("", Some(own)) => (own.run.as_str(), Some(own.of.node.clone())),
         ("", None) => {
             let message =
-                "there is nothing to fork from: this is no child, and no session is named";
+                "there is nothing to fork from: this is not a child, and no session is named";
             return Err(CommandError::usage(message)
                 .hint("name one: `--fork=RUN.NODE`, or `\"context\": \"fork:RUN.NODE\"`"));
         }

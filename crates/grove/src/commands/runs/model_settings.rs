@@ -144,8 +144,7 @@ impl ModelSettings {
         };
         let level = wanted.thinking.and_then(Thinking::of_word);
         if let (Some(word), None) = (wanted.thinking, level) {
-            let note =
-                format!("`thinking: {word}` is no level that is known; the model does not think");
+            let note = format!("`thinking: {word}` is not a known level; the model does not think");
             chosen.notes.push(note);
         }
         for (at, name) in std::iter::once(named)

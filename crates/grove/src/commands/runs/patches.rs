@@ -1,8 +1,11 @@
 //! `grove runs diff` and `grove runs apply`: what children did in working trees of their own.
 
-use grove_exec::Git;
-use grove_plan::{NodeId, NodeView, PatchView};
+use std::path::Path;
+
+use grove_exec::{Git, GitError};
+use grove_plan::{NodeId, NodeView, PatchView, SubmoduleWork};
 use grove_skills::Environment;
+use grove_spec::text::one_line;
 use serde_json::json;
 
 use super::controlling::parts_of;
@@ -17,6 +20,8 @@ struct ChildPatch {
     agent: String,
     view: PatchView,
     bytes: Vec<u8>,
+    /// What it did in submodules.
+    submodules: Vec<(SubmoduleWork, Vec<u8>)>,
 }
 
 /// The patches of a run, or of one child of it.
@@ -29,11 +34,17 @@ fn patches(runs: &Runs, given: &str) -> Result<(String, Vec<ChildPatch>), Comman
     for node in view.nodes.iter().filter(is_meant) {
         let Some(patch) = &node.patch else { continue };
         let bytes = runs.store.artifact(&patch.digest)?;
+        let mut submodules = Vec::new();
+        for submodule in &patch.submodules {
+            let bytes = runs.store.artifact(&submodule.patch)?;
+            submodules.push((submodule.clone(), bytes.unwrap_or_default()));
+        }
         found.push(ChildPatch {
             node: node.id.clone(),
             agent: node.agent.clone(),
             view: patch.clone(),
             bytes: bytes.unwrap_or_default(),
+            submodules,
         });
     }
     if found.is_empty() {
@@ -51,6 +62,15 @@ pub(super) fn diff(runs: &Runs, given: &str, json: bool, out: &mut Output) -> Ou
         let patches: Vec<_> = patches
             .iter()
             .map(|patch| {
+                let submodules = patch.submodules.iter().map(|(work, bytes)| {
+                    json!({
+                        "path": work.path,
+                        "digest": work.patch,
+                        "base": work.base,
+                        "files": work.files,
+                        "patch": String::from_utf8_lossy(bytes),
+                    })
+                });
                 json!({
                     "node": patch.node,
                     "agent": patch.agent,
@@ -58,6 +78,7 @@ pub(super) fn diff(runs: &Runs, given: &str, json: bool, out: &mut Output) -> Ou
                     "base": patch.view.base,
                     "files": patch.view.files,
                     "patch": String::from_utf8_lossy(&patch.bytes),
+                    "submodules": submodules.collect::<Vec<_>>(),
                 })
             })
             .collect();
@@ -71,8 +92,41 @@ pub(super) fn diff(runs: &Runs, given: &str, json: bool, out: &mut Output) -> Ou
         );
         out.note(&format!("{} {}: {files}", patch.node, patch.agent));
         out.exact(&patch.bytes);
+        for (work, bytes) in &patch.submodules {
+            let files = usize::try_from(work.files).unwrap_or(usize::MAX);
+            let (path, files) = (one_line(&work.path), counted(files, "file"));
+            out.note(&format!("{} in the submodule {path}: {files}", patch.node));
+            out.exact(bytes);
+        }
     }
     Ok(0)
+}
+
+/// What was done in a submodule can only be put into one that is checked out.
+fn require_submodules(git: &Git, top: &Path, patch: &ChildPatch) -> Result<(), CommandError> {
+    for (work, _) in &patch.submodules {
+        let folder = top.join(&work.path);
+        let place = git.place(&folder).map_err(CommandError::internal)?;
+        if !place.is_some_and(|place| place.below.as_os_str().is_empty()) {
+            let (node, path) = (&patch.node, one_line(&work.path));
+            let message =
+                format!("{node} changed the submodule {path}, which is not checked out here");
+            let hint = format!("`git submodule update --init {path}` checks it out");
+            return Err(CommandError::finding(message).hint(hint));
+        }
+    }
+    Ok(())
+}
+
+/// Puts one child's patches in, and gives the files that are in conflict afterwards.
+fn apply_one(git: &Git, top: &Path, patch: &ChildPatch) -> Result<Vec<String>, GitError> {
+    let mut conflicts = git.apply(top, &patch.bytes, Path::new(""))?;
+    for (work, bytes) in &patch.submodules {
+        let below = Path::new(&work.path);
+        let inside = git.apply(&top.join(below), bytes, below)?;
+        conflicts.extend(inside.iter().map(|file| format!("{}/{file}", work.path)));
+    }
+    Ok(conflicts)
 }
 
 /// `grove runs apply`.
@@ -95,8 +149,10 @@ pub(super) fn apply(
     let mut done = Vec::new();
     let mut has_conflicts = false;
     for patch in &patches {
-        let applied = git.apply(&place.top, &patch.bytes);
-        let conflicts = match applied {
+        require_submodules(&git, &place.top, patch)?;
+    }
+    for patch in &patches {
+        let conflicts = match apply_one(&git, &place.top, patch) {
             Ok(conflicts) => conflicts,
             Err(error) => {
                 let message = format!("the patch of {} does not apply: {error}", patch.node);

@@ -3,18 +3,24 @@
 use std::cell::RefCell;
 
 use grove_catalog::root::Source;
-use grove_plan::{LayoutRules, Request as RunRequest, TreeLimits, lay_out, parse_request};
+use grove_fs::approvals::Approval;
+use grove_plan::{
+    LayoutRules, OnComplete, Request as RunRequest, TreeLimits, lay_out, parse_request,
+};
 use grove_runs::{Above, Recording, RunRequest as SubmittedRequest, SubmitError, narrow};
 use grove_skills::{Environment, Library, Look, LookAgain as _, Parts, Request};
 use grove_spec::Diagnostic;
 use grove_spec::chain::Step;
+use grove_spec::config::Settings;
 use grove_spec::money::millionths;
 use serde_json::Value;
 
-use super::children::{Finding, FoundChild, Worktrees, least};
+use super::approving::Approving;
+use super::children::{Finding, FoundChild, least};
 use super::forks::forked_from;
 use super::model_settings::ModelSettings;
 use super::words;
+use super::worktree_plans::Worktrees;
 use crate::args::RunArgs;
 use crate::command_error::CommandError;
 use crate::commands::{entry_listing, input_text};
@@ -28,6 +34,8 @@ pub(super) struct ResolvedRun {
     pub(super) warnings: Vec<Diagnostic>,
     /// What people should know about how it is run.
     pub(super) notes: Vec<String>,
+    /// What a person approved with it.
+    pub(super) approved: Vec<Approval>,
 }
 
 /// What was asked for, and its steps where they are known without a look.
@@ -35,6 +43,16 @@ struct Asked {
     request: RunRequest,
     steps: Option<Vec<Step>>,
     is_chain: bool,
+    /// Whether a model asks, and not a person.
+    is_by_model: bool,
+    /// The model of whoever asks, where nothing else names one.
+    parent_model: Option<String>,
+}
+
+/// What a host asks for, and what it tells of itself.
+pub(super) struct AskedByHost<'a> {
+    pub(super) fields: &'a Value,
+    pub(super) parent_model: Option<&'a str>,
 }
 
 impl From<SubmitError> for CommandError {
@@ -52,6 +70,12 @@ pub(super) fn resolve(
     arguments: &RunArgs,
     above: Option<&Above>,
 ) -> Result<ResolvedRun, CommandError> {
+    if above.is_some() && !arguments.approve.is_empty() {
+        let message = "a child approves nothing";
+        return Err(
+            CommandError::usage(message).hint("ask whoever gave you the task to approve it")
+        );
+    }
     let asked = asked_for(environment, arguments)?;
     resolve_asked(environment, arguments, asked, above)
 }
@@ -62,12 +86,29 @@ pub(super) fn resolve_below(
     value: &Value,
     above: &Above,
 ) -> Result<ResolvedRun, CommandError> {
-    let asked = read_request(value)?;
+    let asked = Asked {
+        is_by_model: true,
+        ..read_request(value)?
+    };
     let there = Environment {
         working: above.folder.clone(),
         ..environment.clone()
     };
     resolve_asked(&there, &RunArgs::default(), asked, Some(above))
+}
+
+/// The same for what a host asks for.
+pub(super) fn resolve_for_host(
+    environment: &Environment,
+    asked: &AskedByHost<'_>,
+    above: Option<&Above>,
+) -> Result<ResolvedRun, CommandError> {
+    let asked = Asked {
+        is_by_model: true,
+        parent_model: asked.parent_model.map(str::to_owned),
+        ..read_request(asked.fields)?
+    };
+    resolve_asked(environment, &RunArgs::default(), asked, above)
 }
 
 fn resolve_asked(
@@ -114,6 +155,7 @@ fn resolve_asked(
         None => Vec::new(),
     };
     let worktrees = Worktrees::new(arguments.include_changes);
+    let approving = Approving::new(environment, &arguments.approve);
     let (look, found) = library.look_until_steady(|look| {
         let models = ModelSettings::of(environment, &look.world.settings.settings);
         let finding = Finding {
@@ -130,8 +172,14 @@ fn resolve_asked(
             saved_chain: saved_source(look, &asked.request),
             verify: &arguments.verify,
             accept: arguments.accept.as_deref(),
-            approved: &arguments.approve,
+            approving: &approving,
             above,
+            is_asked_by_model: asked.is_by_model,
+            // A model that nobody here can be asked for is of no use to children.
+            parent_model: asked
+                .parent_model
+                .as_deref()
+                .filter(|name| models.providers().find(name, None).is_ok()),
         };
         let found = children(&finding, &asked)?;
         Ok::<_, CommandError>((look.clone(), found))
@@ -171,6 +219,7 @@ fn resolve_asked(
     Ok(ResolvedRun {
         warnings,
         notes,
+        approved: approving.granted(),
         request: SubmittedRequest {
             title: format!("{}: {first_line}", found.title),
             task: asked.task.clone(),
@@ -193,9 +242,11 @@ fn resolve_asked(
             },
             parent: above.map(|above| above.parent.clone()),
             submit_key: asked.submit_key,
+            // What a child asks for is waited for, unless it says otherwise.
             background: asked.background
-                || settings.run_force_background.value
-                || background.unwrap_or(settings.run_in_background.value),
+                || (above.is_none() && settings.run_force_background.value)
+                || background.unwrap_or(above.is_none() && settings.run_in_background.value),
+            on_complete: on_complete(settings).filter(|_| above.is_none()),
             recording,
             surroundings: above
                 .map_or_else(|| models.surroundings(), |above| above.surroundings.clone()),
@@ -351,6 +402,8 @@ fn read_request(value: &Value) -> Result<Asked, CommandError> {
         request,
         steps,
         is_chain,
+        is_by_model: false,
+        parent_model: None,
     })
 }
 
@@ -381,6 +434,8 @@ fn typed(arguments: &RunArgs) -> Result<Asked, CommandError> {
             request,
             steps: None,
             is_chain: true,
+            is_by_model: false,
+            parent_model: None,
         });
     }
     let typed = words::parse(&arguments.words)
@@ -392,6 +447,17 @@ fn typed(arguments: &RunArgs) -> Result<Asked, CommandError> {
         },
         steps: Some(typed.steps),
         is_chain: typed.is_chain,
+        is_by_model: false,
+        parent_model: None,
+    })
+}
+
+/// Who is told when a run is over.
+fn on_complete(settings: &Settings) -> Option<OnComplete> {
+    let command = settings.run_on_complete.value.clone();
+    (!command.is_empty()).then(|| OnComplete {
+        command,
+        timeout_ms: settings.run_on_complete_timeout_ms.value,
     })
 }
 

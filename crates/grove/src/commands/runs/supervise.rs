@@ -71,7 +71,9 @@ pub(super) fn start_or_wake(
         .stderr(log.into_stdio())
         .process_group(0)
         .spawn();
-    started.map_err(CommandError::internal)?;
+    let mut started = started.map_err(CommandError::internal)?;
+    // A server that lives long hears of its end; elsewhere nobody waits for it.
+    std::thread::spawn(move || started.wait());
     Ok(false)
 }
 

@@ -37,7 +37,7 @@ pub(super) fn parse(words: &[String]) -> Result<TypedSteps, String> {
     let first = typed.steps.first().map_or(&[][..], Step::tasks);
     for task in first {
         if task.task.as_ref().is_none_or(|task| task.trim().is_empty()) {
-            return Err(format!("nobody says what `{}` is to do", task.agent));
+            return Err(format!("there is no task for `{}`", task.agent));
         }
     }
     let task = first.first().and_then(|task| task.task.clone());
@@ -89,7 +89,11 @@ fn task(words: &[String]) -> Result<Task, String> {
                 task.output_mode = Some(match value.as_str() {
                     "inline" => OutputMode::Inline,
                     "file-only" => OutputMode::FileOnly,
-                    _ => return Err(format!("`{value}` is no outputMode; inline or file-only")),
+                    _ => {
+                        return Err(format!(
+                            "`{value}` is not an outputMode; inline or file-only"
+                        ));
+                    }
                 });
             }
             "reads" => {
@@ -99,11 +103,11 @@ fn task(words: &[String]) -> Result<Task, String> {
             "progress" => task.progress = Some(value != "false"),
             "count" => {
                 let count = value.parse().ok().filter(|count| *count > 0);
-                task.count = Some(count.ok_or_else(|| format!("`{value}` is no count"))?);
+                task.count = Some(count.ok_or_else(|| format!("`{value}` is not a count"))?);
             }
             other => {
                 return Err(format!(
-                    "`{other}` is no setting of a task; there are model, engine, as, label, cwd, skills, output, outputMode, reads, progress, count"
+                    "`{other}` is not a setting of a task; there are model, engine, as, label, cwd, skills, output, outputMode, reads, progress, count"
                 ));
             }
         }
@@ -144,12 +148,12 @@ mod tests {
         let group = typed("worker a , worker[count=2] b").unwrap();
         assert!(matches!(&group.steps[0], Step::Parallel(group) if group.tasks.len() == 2));
         for (text, wrong) in [
-            ("scout", "nobody says what `scout` is to do"),
+            ("scout", "there is no task for `scout`"),
             ("scout a b", "`b` is one word too many"),
             ("scout a -> ", "an agent is missing"),
-            ("scout[x=1] a", "`x` is no setting"),
-            ("scout[count=0] a", "`0` is no count"),
-            ("scout[outputMode=x] a", "`x` is no outputMode"),
+            ("scout[x=1] a", "`x` is not a setting"),
+            ("scout[count=0] a", "`0` is not a count"),
+            ("scout[outputMode=x] a", "`x` is not an outputMode"),
         ] {
             let text = text.trim_end();
             let text = if text.ends_with("->") {

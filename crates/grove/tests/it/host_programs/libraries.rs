@@ -148,5 +148,6 @@ const ODD_FILES: &[&str] = &[
     "anchor     | claude codex copilot pi | | description: &a text",
     "list       | claude | | description: [a, b]",
     "control    | claude codex copilot pi | | description: \"a\\u001bb\\u200bc\"",
+    "flat       | | flat.md | description: A single file",
     "small      | | small/skill.md | description: A file in small letters",
 ];

@@ -56,7 +56,7 @@ async def call(client, tool, /, **arguments):
 
 async def tools(client, keeps_session):
     listed = (await client.list_tools()).tools
-    check("two tools", sorted(tool.name for tool in listed) == ["skill", "skills"], listed)
+    check("three tools", sorted(tool.name for tool in listed) == ["skill", "skills", "subagent"], listed)
 
     catalog = text(await call(client, "skills"))
     check("the catalog has the top", "\n- office: " in catalog, catalog)

@@ -209,6 +209,48 @@ fn who_waits_for_its_own_child_is_told_its_question() {
 }
 
 #[test]
+fn who_waits_for_its_own_child_answers_it_and_both_go_on() {
+    let server = ModelServer::start(Script::chosen_by(|_, request| {
+        let body = String::from_utf8_lossy(&request.body).into_owned();
+        let asking = body.split("run ").find_map(|it| it.split_once(" asking"));
+        if body.contains("You ask.") {
+            return match body.contains("Two metres.") {
+                false => Reply::call(
+                    "contact_supervisor",
+                    json!({ "kind": "question", "message": "How deep?" }),
+                ),
+                true => Reply::text("Dug two metres."),
+            };
+        }
+        match asking {
+            _ if body.contains("Dug two metres.") => Reply::text("All is dug."),
+            Some((run, _)) => Reply::call(
+                "subagent",
+                json!({ "action": "answer", "run": run, "message": "Two metres." }),
+            ),
+            None => ask("asker", "dig"),
+        }
+    }));
+    let server = server.unwrap();
+    let session = super::scene(&server);
+    session.file(USER_CONFIG, "[runs]\nmodel = 'anthropic/m'\n");
+    session.definition(BOSS, "tools: read, subagent\n", "You lead.");
+    session.definition(
+        "home/.grove/agents/asker.md",
+        "tools: read, contact_supervisor\n",
+        "You ask.",
+    );
+    session.dir("project");
+    let run = run_boss(&session, &[], 0);
+    assert_eq!(run["result"], "All is dug.");
+    let nested = below(&session, &run);
+    assert_eq!(
+        (&nested["state"], &nested["result"]),
+        (&json!("complete"), &json!("Dug two metres."))
+    );
+}
+
+#[test]
 fn grove_run_in_a_childs_shell_is_below_the_child() {
     let grove = env!("CARGO_BIN_EXE_grove");
     let ask = format!("{grove} run judge look; {grove} runs prune --days 0; env | grep -c API_KEY");

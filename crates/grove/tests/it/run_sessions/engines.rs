@@ -242,7 +242,7 @@ fn engines_are_listed_and_one_that_is_not_there_is_said_before_anything_starts()
     for (engine, code, part) in [
         ("codex", 1, "Codex is not installed"),
         ("acp:goose acp", 1, "there is no program `goose` in PATH"),
-        ("clude", 2, "is no engine"),
+        ("clude", 2, "is not an engine"),
     ] {
         let outcome = session.grove(words(engine, "for-codex/m", &[])).fails(code);
         outcome.says([part]);

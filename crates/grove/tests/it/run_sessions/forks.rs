@@ -198,7 +198,7 @@ fn a_fork_knows_what_was_said_and_is_refused_with_the_reason_where_it_cannot() {
     for (context, says) in [
         (
             "fork".to_owned(),
-            "this is no child, and no session is named",
+            "this is not a child, and no session is named",
         ),
         ("fork:zzz".to_owned(), "there is no session `zzz`"),
         (format!("fork:{id}.7"), "there is no session `"),

@@ -64,6 +64,7 @@ fn tasks_side_by_side_have_each_its_result_and_one_failure_is_said() {
     let id = session.json("runs list")["runs"][0]["id"].clone();
     let run = session.json(["runs", "show", id.as_str().unwrap()]);
     assert_eq!(states(&run), ["1.0 complete", "1.1 failed", "1.2 complete"]);
+    assert_eq!(run["partial"], true);
     session
         .grove(["runs", "resume", id.as_str().unwrap(), "x"])
         .fails(2)

@@ -2,7 +2,7 @@
 //! theirs is wrong. Limits, fallbacks, forks, groups and background runs have tables of their own.
 
 use grove_testkit::model_server::{Reply, ScriptedReply};
-use grove_testkit::session::USER_CONFIG;
+use grove_testkit::session::{Session, USER_CONFIG};
 use serde_json::{Value, json};
 
 use std::collections::BTreeSet;
@@ -15,9 +15,10 @@ use grove_testkit::session::PATH;
 
 use super::{AGENT, bash, run, run_of, scene, server};
 
-/// The cases of the other program's suite on single runs, limits, models, sessions, output and control.
-const CASES: [u32; 20] = [
-    16, 31, 32, 33, 35, 37, 38, 39, 41, 43, 44, 46, 48, 49, 50, 53, 54, 56, 57, 60,
+/// The cases that our notes on the other program name.
+const CASES: [u32; 42] = [
+    1, 2, 3, 4, 6, 7, 8, 10, 11, 12, 13, 14, 16, 17, 18, 20, 21, 23, 25, 26, 27, 29, 30, 31, 32,
+    33, 35, 37, 38, 39, 41, 43, 44, 46, 48, 49, 50, 53, 54, 56, 57, 60,
 ];
 
 #[test]
@@ -168,6 +169,57 @@ fn a_program_that_has_answered_and_stays_is_ended_and_has_answered() {
     }
 }
 
+/// The level that is asked of a child, as the plan has it.
+fn level(session: &Session, request: &Value) -> Value {
+    session.file("project/request.json", request.to_string());
+    let plan = session.json("plan --request request.json");
+    plan["nodes"][0]["work"]["child"]["contract"]["level"].clone()
+}
+
+fn with_a_provider() -> Session {
+    let session = crate::session();
+    session
+        .with_env("ANTHROPIC_API_KEY", "a-key-of-nobody")
+        .with_env("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+}
+
+#[test]
+fn what_is_asked_of_work_is_not_read_from_its_words() {
+    let session = with_a_provider();
+    for (agent, task, background, auto) in [
+        ("worker", "Fix the bug", false, "checked"),
+        ("worker", "Summarize the code", false, "checked"),
+        ("scout", "Find where we update the cache", false, "attested"),
+        ("worker", "Fix the bug", true, "checked"),
+        ("delegate", "Check security of login", false, "checked"),
+        ("reviewer", "Look at it", false, "attested"),
+        ("delegate", "Say hello", false, "checked"),
+    ] {
+        let mut request = json!({ "agent": agent, "task": task, "background": background, "model": "anthropic/m" });
+        assert_eq!(level(&session, &request), Value::Null, "{agent}: {task}");
+        request["acceptance"] = json!("auto");
+        assert_eq!(level(&session, &request), auto, "{agent}: {task}");
+    }
+}
+
+#[test]
+fn what_is_asked_is_what_counts() {
+    let session = with_a_provider();
+    for (asked, level_wanted) in [
+        (json!("attested"), json!("attested")),
+        (json!(false), Value::Null),
+        (json!("none"), Value::Null),
+        (json!({ "level": "none", "reason": "a draft" }), Value::Null),
+        (
+            json!({ "level": "checked", "evidence": ["diff-summary"] }),
+            json!("checked"),
+        ),
+    ] {
+        let request = json!({ "agent": "worker", "task": "Fix the bug", "model": "anthropic/m", "acceptance": asked });
+        assert_eq!(level(&session, &request), level_wanted, "{asked}");
+    }
+}
+
 #[test]
 fn what_became_of_every_case_is_said_with_a_test_that_is_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -184,8 +236,13 @@ fn what_became_of_every_case_is_said_with_a_test_that_is_there() {
         said.insert(case.parse::<u32>().unwrap());
         for test in tests.split(", ") {
             let (file, name) = test.trim_matches('`').rsplit_once("::").unwrap();
-            let file = format!("tests/it/run_sessions/{}.rs", file.replace("::", "/"));
-            let text = std::fs::read_to_string(root.join(&file)).expect(&file);
+            let file = format!("{}.rs", file.replace("::", "/"));
+            // Those about runs are named without their folder.
+            let mut places = ["tests/it/run_sessions", "tests/it"]
+                .iter()
+                .map(|place| root.join(place).join(&file));
+            let text = places.find_map(|it| std::fs::read_to_string(it).ok());
+            let text = text.expect(&file);
             assert!(
                 text.contains(&format!("#[test]\nfn {name}()")),
                 "{test} is not there"

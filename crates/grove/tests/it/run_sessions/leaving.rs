@@ -10,7 +10,7 @@ use grove_testkit::model_server::{Delivery, ModelServer, Script, ScriptedReply};
 use grove_testkit::process_shapes::sleepers;
 use grove_testkit::session::Session;
 
-use super::{bash, run, scene, until};
+use super::{bash, environments, run, scene, server, until};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -206,4 +206,20 @@ fn interrupted_twice_it_ends_now() {
     assert!(shown.contains("ending it now"), "{shown}");
     assert_eq!(sleepers("3041.5"), 0);
     assert!(began.elapsed() < LIMIT);
+}
+
+/// Whoever removes the folder of all runs wants none of them any more.
+#[test]
+fn a_supervisor_whose_journal_was_removed_ends_with_everybody_in_it() {
+    let server = server(vec![bash("sleep 3077.5")]);
+    let session = scene(&server);
+    session.grove(run("Wait.", &["--bg"])).ok();
+    until(|| sleepers("3077.5") > 0);
+    let state = session.path("state").display().to_string();
+    std::fs::remove_dir_all(&state).unwrap();
+    let is_used = || {
+        let mut all = environments().into_iter();
+        all.any(|(_, environment)| environment.contains(&state))
+    };
+    until(|| !is_used() && sleepers("3077.5") == 0);
 }

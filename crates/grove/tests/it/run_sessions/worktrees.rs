@@ -13,11 +13,11 @@ use super::{bash, end_all, run_of, within};
 const LIMIT: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// git in the project, which has to succeed.
-fn git(session: &Session, words: &str) -> String {
+pub(super) fn git(session: &Session, words: &str) -> String {
     git_in(session, "project", words)
 }
 
-fn git_in(session: &Session, folder: &str, words: &str) -> String {
+pub(super) fn git_in(session: &Session, folder: &str, words: &str) -> String {
     let done = Command::new("git")
         .args(["-c", "user.name=x", "-c", "user.email=x@localhost"])
         .args(["-c", "protocol.file.allow=always"])
@@ -31,7 +31,7 @@ fn git_in(session: &Session, folder: &str, words: &str) -> String {
 }
 
 /// A repository with a file, and children that do what their task says in the shell.
-fn repository() -> (ModelServer, Session) {
+pub(super) fn repository() -> (ModelServer, Session) {
     let (server, session) = scene(|task, turns| match turns {
         0 => bash(task),
         _ => Reply::text("Done."),
@@ -45,17 +45,17 @@ fn repository() -> (ModelServer, Session) {
     (server, session)
 }
 
-fn patch(session: &Session, id: &str, node: &str) -> String {
+pub(super) fn patch(session: &Session, id: &str, node: &str) -> String {
     let shown = session.json(["runs", "diff", &format!("{id}.{node}")]);
     shown["patches"][0]["patch"].as_str().unwrap().to_owned()
 }
 
-fn last_id(session: &Session) -> String {
+pub(super) fn last_id(session: &Session) -> String {
     let id = &session.json("runs list")["runs"][0]["id"];
     id.as_str().unwrap().to_owned()
 }
 
-fn worktrees(session: &Session) -> usize {
+pub(super) fn worktrees(session: &Session) -> usize {
     git(session, "worktree list --porcelain")
         .lines()
         .filter(|line| line.starts_with("worktree "))
@@ -64,7 +64,7 @@ fn worktrees(session: &Session) -> usize {
 }
 
 /// A fresh checkout in which a patch applies.
-fn applies(session: &Session, patch: &str) {
+pub(super) fn applies(session: &Session, patch: &str) {
     session.file("patch", patch);
     let _ = std::fs::remove_dir_all(session.path("fresh"));
     git_in(session, ".", "clone -q project fresh");

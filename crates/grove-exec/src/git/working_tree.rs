@@ -1,0 +1,434 @@
+//! Working trees beside the repository's own: made, set up, captured, removed. What is done in a submodule that is checked
+//! out in one is captured as a patch of its own.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+
+use super::{Git, GitError, finish, first_line, names, strip};
+
+/// Bytes of new files that version control ignores and that are kept.
+const MOST_IGNORED: u64 = 32 << 20;
+/// How deep submodules in submodules are looked into.
+const MOST_NESTED: usize = 8;
+/// Bytes that a program prints that copies or links.
+const MOST_SAID: u64 = 64 << 10;
+
+/// Held while a repository's list of working trees changes: `git worktree prune` takes one away that another `git` is
+/// adding in the same moment.
+static ADMINISTERING: Mutex<()> = Mutex::new(());
+
+/// What was done in a working tree.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CapturedTree {
+    /// A patch for the commit that the tree began with.
+    pub patch: Vec<u8>,
+    /// How many files it changes.
+    pub files: u64,
+    /// New files that version control ignores, as a tar archive.
+    pub ignored: Option<Vec<u8>>,
+    /// What was done in submodules.
+    pub submodules: Vec<CapturedSubmodule>,
+    /// What is in none of these.
+    pub left: Option<String>,
+}
+
+/// What was done in a submodule.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CapturedSubmodule {
+    /// Where it is, from the top of the working tree.
+    pub path: String,
+    /// The commit of the submodule that the patch is for.
+    pub base: String,
+    /// The patch. Its names begin with the path.
+    pub patch: Vec<u8>,
+    /// How many files it changes.
+    pub files: u64,
+    /// New files that version control ignores there, as a tar archive.
+    pub ignored: Option<Vec<u8>>,
+}
+
+/// How something of the repository comes into a working tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bringing {
+    /// As a link.
+    Link,
+    /// As a copy.
+    Copy,
+}
+
+/// The submodules of a commit that are checked out in a working tree.
+#[derive(Default)]
+struct CheckedOutSubmodules {
+    found: Vec<CheckedOut>,
+    /// Those whose repository is not the working tree's own: whatever they lead to is not looked at.
+    strange: Vec<String>,
+}
+
+impl CheckedOutSubmodules {
+    /// The paths of all.
+    fn untouchable(&self) -> impl Iterator<Item = String> {
+        let found = self.found.iter().map(|it| &it.path);
+        found.chain(&self.strange).cloned()
+    }
+}
+
+/// A submodule that is checked out in a working tree.
+struct CheckedOut {
+    path: String,
+    /// The commit that what was done in it is captured against.
+    base: String,
+    /// Whether the working tree's own patch leads to that commit: others can get it from where the submodule comes from.
+    is_moved: bool,
+}
+
+impl Git {
+    /// Makes a working tree at a commit, with a patch put in. There is nothing at its place.
+    pub fn make(
+        &self,
+        repository: &Path,
+        base: &str,
+        folder: &Path,
+        patch: Option<&[u8]>,
+    ) -> Result<(), GitError> {
+        let path = folder.to_string_lossy();
+        // Once for a place that is known and gone, twice for one that a killed git left locked.
+        let words = [
+            "worktree", "add", "--force", "--force", "--detach", "-q", &path, base,
+        ];
+        let alone = ADMINISTERING.lock();
+        let added = self.run(repository, &words, &[], None);
+        drop(alone);
+        added?;
+        if let Some(patch) = patch.filter(|patch| !patch.is_empty()) {
+            let words = ["apply", "--whitespace=nowarn", "--binary", "-"];
+            self.run(folder, &words, &[], Some(patch))?;
+        }
+        Ok(())
+    }
+
+    /// Removes a working tree, and what the repository knows of it.
+    pub fn remove(&self, repository: &Path, folder: &Path) -> Result<(), GitError> {
+        let path = folder.to_string_lossy();
+        let words = ["worktree", "remove", "--force", "--force", &path];
+        let _alone = ADMINISTERING.lock();
+        // One that is not there, or that nobody knows of, is no working tree to remove.
+        let removed = self.run(repository, &words, &[], None);
+        self.run(repository, &["worktree", "prune"], &[], None)?;
+        match removed {
+            Err(error @ GitError::NotThere(_)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Which of these paths, from the top of a working tree, version control has something of.
+    pub fn tracked(&self, folder: &Path, paths: &[String]) -> Result<Vec<String>, GitError> {
+        let mut tracked = Vec::new();
+        for path in paths {
+            let literal = format!(":(top,literal){path}");
+            let listed = self.run(folder, &["ls-files", "-z", "--", &literal], &[], None)?;
+            if !listed.is_empty() {
+                tracked.push(path.clone());
+            }
+        }
+        Ok(tracked)
+    }
+
+    /// Puts a file or folder at another place, where there is nothing.
+    pub fn bring(&self, from: &Path, to: &Path, how: Bringing) -> Result<(), GitError> {
+        let (name, words) = match how {
+            Bringing::Link => ("ln", &["-s", "-T", "--"][..]),
+            Bringing::Copy => ("cp", &["-a", "-T", "--reflink=auto", "--"][..]),
+        };
+        let mut command = Command::new(name);
+        command.args(words).arg(from).arg(to);
+        finish(command, name, None, MOST_SAID).map(|_| ())
+    }
+
+    /// Puts files from an archive of ignored ones back.
+    pub fn unpack(&self, folder: &Path, archive: &[u8]) -> Result<(), GitError> {
+        let mut tar = Command::new("tar");
+        tar.arg("-C").arg(folder).args(["-xf", "-"]);
+        finish(tar, "tar", Some(archive), MOST_SAID).map(|_| ())
+    }
+
+    /// What was done in a working tree since a commit, but for what is `apart`, by path from its top.
+    pub fn capture(
+        &self,
+        folder: &Path,
+        base: &str,
+        scratch: &Path,
+        apart: &[String],
+    ) -> Result<CapturedTree, GitError> {
+        self.capture_below(folder, base, scratch, apart, Path::new(""), 0)
+    }
+
+    fn capture_below(
+        &self,
+        folder: &Path,
+        base: &str,
+        scratch: &Path,
+        apart: &[String],
+        below: &Path,
+        depth: usize,
+    ) -> Result<CapturedTree, GitError> {
+        let index = scratch.join(format!("capture-index-{depth}"));
+        let CheckedOutSubmodules {
+            found: checked_out,
+            strange,
+        } = self.checked_out(folder, base)?;
+        let tree = self.tree_now(folder, base, &index, apart)?;
+        let patch = self.patch_below(folder, base, &tree, below)?;
+        let files = self.changed(folder, base, &tree)?.len() as u64;
+        self.show_to_apply(folder, base, &tree, &patch, scratch, below)?;
+        let mut captured = CapturedTree {
+            patch,
+            files,
+            ..CapturedTree::default()
+        };
+        let known: Vec<&str> = checked_out.iter().map(|it| it.path.as_str()).collect();
+        let strange = strange.first();
+        let strange =
+            strange.map(|path| format!("the submodule {path} is the repository of something else"));
+        captured.left = strange.or(self.strange_repository(folder, &tree, &known)?);
+        self.take_ignored(folder, &index, apart, &mut captured)?;
+        for submodule in &checked_out {
+            if depth >= MOST_NESTED {
+                let why = format!("the submodule {} is nested too deep", submodule.path);
+                captured.left.get_or_insert(why);
+                continue;
+            }
+            let inner = folder.join(&submodule.path);
+            let below = below.join(&submodule.path);
+            let base = &submodule.base;
+            let done = self.capture_below(&inner, base, scratch, &[], &below, depth + 1)?;
+            captured.left = captured.left.take().or(done.left);
+            if !done.patch.is_empty() || done.ignored.is_some() {
+                captured.submodules.push(CapturedSubmodule {
+                    path: below.to_string_lossy().into_owned(),
+                    base: base.clone(),
+                    patch: done.patch,
+                    files: done.files,
+                    ignored: done.ignored,
+                });
+            }
+            captured.submodules.extend(done.submodules);
+        }
+        Ok(captured)
+    }
+
+    /// The commit and the patch come to the very files that there are.
+    fn show_to_apply(
+        &self,
+        folder: &Path,
+        base: &str,
+        tree: &str,
+        patch: &[u8],
+        scratch: &Path,
+        below: &Path,
+    ) -> Result<(), GitError> {
+        let check = scratch.join("check-index");
+        let check = check.to_string_lossy();
+        let with_check = [("GIT_INDEX_FILE", &*check)];
+        self.run(folder, &["read-tree", base], &with_check, None)?;
+        if !patch.is_empty() {
+            let strip = strip(below);
+            let words = [
+                "apply",
+                "--cached",
+                "--binary",
+                "--whitespace=nowarn",
+                &strip,
+                "-",
+            ];
+            self.run(folder, &words, &with_check, Some(patch))?;
+        }
+        let applied = self.run(folder, &["write-tree"], &with_check, None)?;
+        if first_line(&applied) != tree {
+            return Err(GitError::NotTheSame);
+        }
+        Ok(())
+    }
+
+    /// The tree of everything in a working tree as it is now; what is `apart` is as it was.
+    pub(super) fn tree_now(
+        &self,
+        folder: &Path,
+        base: &str,
+        index: &Path,
+        apart: &[String],
+    ) -> Result<String, GitError> {
+        let index = index.to_string_lossy();
+        let with_index = [("GIT_INDEX_FILE", &*index)];
+        let top = self.line(folder, &["rev-parse", "--show-toplevel"])?;
+        let top = Path::new(&top);
+        self.run(top, &["read-tree", base], &with_index, None)?;
+        let submodules = self.checked_out(top, base)?;
+        let mut without = self.not_ignored(top, &with_index, apart);
+        // git would ask a submodule for its state by another git, which heeds the configuration that a child wrote there.
+        without.extend(submodules.untouchable());
+        let without = without
+            .iter()
+            .map(|path| format!(":(exclude,literal){path}"));
+        let without: Vec<String> = without.collect();
+        let mut words = vec!["add", "-A", "--", "."];
+        words.extend(without.iter().map(String::as_str));
+        self.run(top, &words, &with_index, None)?;
+        for moved in submodules.found.iter().filter(|it| it.is_moved) {
+            let entry = format!("160000,{},{}", moved.base, moved.path);
+            let words = ["update-index", "--cacheinfo", &entry];
+            self.run(top, &words, &with_index, None)?;
+        }
+        let tree = self.run(top, &["write-tree"], &with_index, None)?;
+        Ok(first_line(&tree))
+    }
+
+    /// Those paths that version control would not pass over by itself: git refuses to leave out what it ignores anyway.
+    fn not_ignored(&self, top: &Path, index: &[(&str, &str)], paths: &[String]) -> Vec<String> {
+        let asked: Vec<u8> = paths
+            .iter()
+            .flat_map(|it| [it.as_bytes(), b"\0"].concat())
+            .collect();
+        let words = ["check-ignore", "-z", "--stdin"];
+        let ignored = match paths {
+            [] => Vec::new(),
+            // It says so by failing when none is.
+            _ => self
+                .run(top, &words, index, Some(&asked))
+                .unwrap_or_default(),
+        };
+        let ignored = names(&ignored);
+        let paths = paths.iter().filter(|path| !ignored.contains(path));
+        paths.cloned().collect()
+    }
+
+    /// The submodules of a commit that are checked out in a working tree.
+    fn checked_out(&self, folder: &Path, base: &str) -> Result<CheckedOutSubmodules, GitError> {
+        let mut all = CheckedOutSubmodules::default();
+        for (commit, path) in self.links(folder, base)? {
+            let inner = folder.join(&path);
+            if rustix::fs::lstat(inner.join(".git")).is_err() {
+                continue;
+            }
+            if !self.is_top(folder, &path) || !self.is_own_repository(folder, &inner) {
+                all.strange.push(path);
+                continue;
+            }
+            let head = self.line(&inner, &["rev-parse", "--verify", "-q", "HEAD^{commit}"])?;
+            let is_moved = head != commit && self.is_published(&inner, &head);
+            all.found.push(CheckedOut {
+                path,
+                base: if is_moved { head } else { commit },
+                is_moved,
+            });
+        }
+        Ok(all)
+    }
+
+    /// Whether the repository of a submodule is kept in itself or with the working tree. A child can write any other
+    /// place into it, and would have that looked at and written to.
+    fn is_own_repository(&self, folder: &Path, inner: &Path) -> bool {
+        let kept = |folder: &Path| self.line(folder, &["rev-parse", "--absolute-git-dir"]);
+        let (Ok(of_tree), Ok(of_inner), Ok(top)) = (
+            kept(folder),
+            kept(inner),
+            self.line(inner, &["rev-parse", "--show-toplevel"]),
+        ) else {
+            return false;
+        };
+        let of_inner = Path::new(&of_inner);
+        of_inner == Path::new(&top).join(".git")
+            || of_inner.starts_with(Path::new(&of_tree).join("modules"))
+    }
+
+    /// Whether a commit is known from where a repository comes from.
+    fn is_published(&self, folder: &Path, commit: &str) -> bool {
+        let contains = format!("--contains={commit}");
+        let words = ["for-each-ref", "--count=1", &contains, "refs/remotes"];
+        self.run(folder, &words, &[], None)
+            .is_ok_and(|refs| !refs.is_empty())
+    }
+
+    /// A repository inside a working tree that is no submodule of the commit it began with: no patch has what is in it.
+    fn strange_repository(
+        &self,
+        folder: &Path,
+        tree: &str,
+        known: &[&str],
+    ) -> Result<Option<String>, GitError> {
+        let links = self.links(folder, tree)?;
+        let mut strange = links
+            .iter()
+            .filter(|(_, path)| !known.contains(&path.as_str()) && self.is_top(folder, path));
+        Ok(strange
+            .next()
+            .map(|(_, path)| format!("the repository {path} inside it may have been changed")))
+    }
+
+    /// The submodules of a tree: their commits and paths.
+    fn links(&self, folder: &Path, tree: &str) -> Result<Vec<(String, String)>, GitError> {
+        let words = ["ls-tree", "-r", "-z", "--full-tree", tree];
+        let listed = names(&self.run(folder, &words, &[], None)?);
+        let links = listed.iter().filter_map(|entry| {
+            let entry = entry.strip_prefix("160000 commit ")?;
+            let (commit, path) = entry.split_once('\t')?;
+            Some((commit.to_owned(), path.to_owned()))
+        });
+        Ok(links.collect())
+    }
+
+    /// Whether a folder below a working tree's top is the top of another. git gives real paths for both.
+    fn is_top(&self, folder: &Path, below: &str) -> bool {
+        let top = |folder: &Path| self.line(folder, &["rev-parse", "--show-toplevel"]);
+        match (top(folder), top(&folder.join(below))) {
+            (Ok(outer), Ok(inner)) => Path::new(&inner) == Path::new(&outer).join(below),
+            _ => false,
+        }
+    }
+
+    fn take_ignored(
+        &self,
+        folder: &Path,
+        index: &Path,
+        apart: &[String],
+        captured: &mut CapturedTree,
+    ) -> Result<(), GitError> {
+        let index = index.to_string_lossy();
+        let words = ["ls-files", "-z", "-o", "-i", "--exclude-standard"];
+        let listed = self.run(folder, &words, &[("GIT_INDEX_FILE", &*index)], None)?;
+        let is_apart = |name: &[u8]| {
+            apart.iter().any(|path| {
+                let rest = name.strip_prefix(path.as_bytes());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+            })
+        };
+        let mut ignored = Vec::new();
+        for name in listed.split(|byte| *byte == 0) {
+            if !name.is_empty() && !is_apart(name) {
+                ignored.extend_from_slice(name);
+                ignored.push(0);
+            }
+        }
+        if ignored.is_empty() {
+            return Ok(());
+        }
+        let mut tar = Command::new("tar");
+        tar.arg("-C").arg(folder);
+        tar.args(["--null", "--verbatim-files-from", "-T", "-", "-cf", "-"]);
+        match finish(tar, "tar", Some(&ignored), MOST_IGNORED) {
+            Ok(archive) if (archive.len() as u64) < MOST_IGNORED => {
+                captured.ignored = Some(archive);
+            }
+            Ok(_) => {
+                let bound = MOST_IGNORED >> 20;
+                let why = format!("its ignored files are more than {bound} MiB");
+                captured.left.get_or_insert(why);
+            }
+            Err(error) => {
+                let why = format!("its ignored files cannot be archived: {error}");
+                captured.left.get_or_insert(why);
+            }
+        }
+        Ok(())
+    }
+}

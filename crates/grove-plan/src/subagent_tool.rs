@@ -1,0 +1,380 @@
+//! The tool `subagent` as a model is told of it: one definition for children, who have it as a tool of the runtime, and for
+//! hosts, who have it from the MCP server.
+//!
+//! The schema is small, because it is in every request of every host, and plain, because some providers refuse anything
+//! else: one type each, no unions, no conditions, every object with its properties. What it does not name is told by the
+//! action `help`.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+
+use crate::request::FIELDS;
+
+/// What the tool is called.
+pub const SUBAGENT: &str = "subagent";
+
+/// Who has the tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// A child: what it asks for is below it.
+    Child,
+    /// A host, and the model in it.
+    Host,
+}
+
+/// Something that the tool does.
+#[derive(Debug)]
+pub struct ToolAction {
+    /// What it is called.
+    pub name: &'static str,
+    /// Whether children have it, too.
+    of_children: bool,
+    /// What it needs.
+    needs: &'static str,
+    /// What a model is told of it.
+    meaning: &'static str,
+}
+
+const fn action(
+    name: &'static str,
+    of_children: bool,
+    needs: &'static str,
+    meaning: &'static str,
+) -> ToolAction {
+    ToolAction {
+        name,
+        of_children,
+        needs,
+        meaning,
+    }
+}
+
+/// Everything that the tool does.
+pub const ACTIONS: &[ToolAction] = &[
+    action(
+        "run",
+        true,
+        "agent + task, tasks, chain or chainName",
+        "begins a run; this is the action when none is said",
+    ),
+    action(
+        "wait",
+        true,
+        "run, token",
+        "waits for its result, at most 50 s at a time",
+    ),
+    action(
+        "ack",
+        false,
+        "run, token, delivery",
+        "says that you have the result",
+    ),
+    action(
+        "status",
+        true,
+        "run, or nothing",
+        "says how far it is, or which runs are open",
+    ),
+    action("answer", true, "run, message", "answers what a child asks"),
+    action(
+        "steer",
+        false,
+        "run, message",
+        "tells a working child something",
+    ),
+    action("interrupt", false, "run", "pauses a child"),
+    action(
+        "resume",
+        false,
+        "run, message if any",
+        "lets a paused or ended child go on",
+    ),
+    action("stop", true, "run", "ends it"),
+    action("show", false, "run", "everything of a run"),
+    action(
+        "apply",
+        false,
+        "run",
+        "takes over what children changed in working trees",
+    ),
+    action("list", false, "what, if any", "agents, chains and runs"),
+    action("get", false, "agent or chainName", "one of them in full"),
+    action(
+        "create",
+        false,
+        "config with name and description; steps for a chain",
+        "writes an agent or a chain",
+    ),
+    action("update", false, "agent or chainName, config", "changes it"),
+    action("delete", false, "agent or chainName", "deletes it"),
+    action("doctor", false, "nothing", "what is wrong here"),
+    action("help", false, "nothing", "every field and action"),
+];
+
+/// The fields of the tool that are none of a request: the name, the type, whether children have it, and what a model is told.
+const OWN: &[(&str, &str, bool, &str)] = &[
+    ("run", "string", true, "the run, or RUN.NODE for one child"),
+    (
+        "message",
+        "string",
+        true,
+        "an answer, or what a child is to hear",
+    ),
+    (
+        "token",
+        "string",
+        false,
+        "what `run` gave: it owns the result",
+    ),
+    ("delivery", "string", false, "the id of a result"),
+    (
+        "seconds",
+        "integer",
+        false,
+        "how long to wait at most, 1 to 50",
+    ),
+    ("what", "string", false, "`agents`, `chains` or `runs`"),
+    ("scope", "string", false, "`user` or `project`"),
+];
+
+/// Fields of the tool that the schema does not name.
+const UNNAMED: &[(&str, &str)] = &[
+    (
+        "parentModel",
+        "your own model, for children that name none; hosts that tell it need not",
+    ),
+    (
+        "parentSession",
+        "your own session as RUN.NODE, for `context: fork`",
+    ),
+];
+
+/// What a child is told of the tool.
+pub const OF_CHILDREN: &str = "Asks other agents for work and gives what came of it. One: `agent` and `task`. Several side by \
+side: `tasks`, each with `agent` and `task`. One after the other: `chain`. With `background` it gives the run's id at once; \
+`action` is then `wait`, `status`, `answer` (with `message`) or `stop`, with `run`.";
+
+/// What a model is told of the tool.
+pub fn description(caller: Caller) -> String {
+    match caller {
+        Caller::Child => OF_CHILDREN.to_owned(),
+        Caller::Host => {
+            let mut text = "Delegates work to other agents. One: `agent` and `task`. Several side by side: `tasks`. One \
+after the other: `chain`. A run goes on by itself, whatever happens to you: the answer names it and a token; keep both. It is \
+waited for at most 50 s, with `background` not at all; then `wait`, as often as it takes, and `ack` the result once you have \
+it. The same delivery id is the same result. `list` says whom you can ask.\n"
+                .to_owned();
+            for action in ACTIONS {
+                let _ = writeln!(
+                    text,
+                    "{} ({}): {}",
+                    action.name, action.needs, action.meaning
+                );
+            }
+            text
+        }
+    }
+}
+
+/// The JSON Schema of the tool's arguments.
+pub fn schema(caller: Caller) -> Value {
+    let mut properties = Map::new();
+    let names = actions(caller).map(|action| action.name);
+    properties.insert(
+        "action".to_owned(),
+        json!({ "type": "string", "enum": names.collect::<Vec<_>>(), "description": "`run` when left out" }),
+    );
+    for field in FIELDS.iter().filter(|field| field.in_schema) {
+        let Some(form) = field.schema_type() else {
+            continue;
+        };
+        let mut property = json!({ "type": form, "description": field.meaning });
+        if form == "array" {
+            property["items"] = step(field.name == "chain");
+        }
+        properties.insert(field.name.to_owned(), property);
+    }
+    let own = OWN.iter().filter(|own| own.2 || caller == Caller::Host);
+    for (name, form, _, meaning) in own {
+        let property = json!({ "type": form, "description": meaning });
+        properties.insert((*name).to_owned(), property);
+    }
+    if caller == Caller::Host {
+        properties.insert("config".to_owned(), config());
+    }
+    json!({ "type": "object", "properties": properties })
+}
+
+/// Every action and field, for whoever asks.
+pub fn help() -> String {
+    let mut text = "Actions\n".to_owned();
+    for action in ACTIONS {
+        let _ = writeln!(
+            text,
+            "  {} ({}): {}",
+            action.name, action.needs, action.meaning
+        );
+    }
+    text.push_str("\nFields of `run`\n");
+    for field in FIELDS {
+        let others = field.others.iter();
+        let others = others.map(|other| format!(", also `{other}`"));
+        let others = others.collect::<String>();
+        let _ = writeln!(text, "  {}{others}: {}", field.name, field.meaning);
+    }
+    text.push_str("\nOther fields\n");
+    let own = OWN.iter().map(|(name, _, _, meaning)| (name, meaning));
+    let unnamed = UNNAMED.iter().map(|(name, meaning)| (name, meaning));
+    for (name, meaning) in own.chain(unnamed) {
+        let _ = writeln!(text, "  {name}: {meaning}");
+    }
+    text.push_str(STEPS);
+    text
+}
+
+const STEPS: &str = "
+A task of `tasks` and a step of `chain` has `agent` and `task`, and if need be `label`, `model`, `engine`, `skills`, `cwd`,
+`output`, `outputMode`, `reads`, `progress`, `outputSchema`, `acceptance` and, in `tasks`, `count`. A step may be `parallel`, a
+list of tasks, with `concurrency`, `failFast` and `worktree`; or `expand` (`from`: `output` of an earlier step and `path`) with one
+task as `parallel` and `collect`. `as` names a step's answer, which later tasks have as `{outputs.NAME}`.
+
+`config` of an agent has the fields of its file (`grove agents show NAME` names them), and `systemPrompt` is its text; of a
+chain `name`, `description` and `steps`. A field that is false or empty is taken out.
+";
+
+/// Whether a field is the tool's own, and none of a request.
+pub fn is_own_field(name: &str) -> bool {
+    let of_tool = OWN.iter().any(|own| own.0 == name) || UNNAMED.iter().any(|own| own.0 == name);
+    of_tool || name == "action" || name == "config"
+}
+
+fn actions(caller: Caller) -> impl Iterator<Item = &'static ToolAction> {
+    let has = move |action: &&ToolAction| action.of_children || caller == Caller::Host;
+    ACTIONS.iter().filter(has)
+}
+
+/// A task, or a step of a chain.
+fn step(is_chain: bool) -> Value {
+    let task = json!({
+        "agent": { "type": "string" },
+        "task": { "type": "string" },
+    });
+    let mut properties = task.clone();
+    if is_chain {
+        properties["as"] = json!({ "type": "string" });
+        properties["parallel"] = json!({
+            "type": "array",
+            "items": { "type": "object", "properties": task, "required": ["agent", "task"] },
+        });
+        return json!({ "type": "object", "properties": properties });
+    }
+    json!({ "type": "object", "properties": properties, "required": ["agent", "task"] })
+}
+
+/// What an agent or a chain is to be.
+fn config() -> Value {
+    json!({
+        "type": "object",
+        "description": "an agent's or a chain's fields",
+        "properties": {
+            "name": { "type": "string" },
+            "description": { "type": "string" },
+            "systemPrompt": { "type": "string" },
+            "tools": { "type": "string" },
+            "model": { "type": "string" },
+            "steps": { "type": "array", "items": step(true) },
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What providers refuse that take less than all of JSON Schema.
+    fn faults(at: &str, schema: &Value, faults: &mut Vec<String>) {
+        const KNOWN: [&str; 6] = [
+            "type",
+            "description",
+            "enum",
+            "properties",
+            "required",
+            "items",
+        ];
+        let mut wrong = |what: &str| faults.push(format!("{at}: {what}"));
+        let Some(fields) = schema.as_object() else {
+            return wrong("is no object");
+        };
+        for key in fields.keys().filter(|key| !KNOWN.contains(&key.as_str())) {
+            wrong(&format!("has `{key}`"));
+        }
+        let Some(form) = schema["type"].as_str() else {
+            return wrong("has not one type");
+        };
+        let words = schema["enum"].as_array();
+        if words.is_some_and(|words| form != "string" || !words.iter().all(Value::is_string)) {
+            wrong("has an enum of other things than texts");
+        }
+        let properties = schema["properties"].as_object();
+        match form {
+            "object" if properties.is_none_or(Map::is_empty) => wrong("is an object of nothing"),
+            "array" if !schema["items"].is_object() => wrong("is a list of nothing"),
+            _ => {}
+        }
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        for name in required.iter().filter_map(Value::as_str) {
+            if properties.is_none_or(|properties| !properties.contains_key(name)) {
+                wrong(&format!("requires `{name}`, which it has not"));
+            }
+        }
+        for (name, property) in properties.into_iter().flatten() {
+            self::faults(&format!("{at}.{name}"), property, faults);
+        }
+        if form == "array" {
+            self::faults(&format!("{at}[]"), &schema["items"], faults);
+        }
+    }
+
+    #[test]
+    fn the_schema_is_one_that_strict_providers_take() {
+        for caller in [Caller::Child, Caller::Host] {
+            let mut found = Vec::new();
+            faults("", &schema(caller), &mut found);
+            assert!(found.is_empty(), "{found:#?}");
+        }
+        // What the lint is for.
+        for wrong in [
+            json!({ "type": ["string", "null"] }),
+            json!({ "type": "object", "properties": {} }),
+            json!({ "type": "array" }),
+            json!({ "description": "x" }),
+            json!({ "type": "string", "anyOf": [] }),
+            json!({ "type": "object", "properties": { "a": { "type": "array", "items": { "type": "object" } } } }),
+            json!({ "type": "string", "enum": [1] }),
+        ] {
+            let mut found = Vec::new();
+            faults("", &wrong, &mut found);
+            assert!(!found.is_empty(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_child_has_less_than_a_host_and_nobody_has_what_is_not_told() {
+        let names = |caller| {
+            let schema = schema(caller);
+            let names = schema["properties"].as_object().unwrap().keys().cloned();
+            names.collect::<Vec<String>>()
+        };
+        let (child, host) = (names(Caller::Child), names(Caller::Host));
+        assert!(child.iter().all(|name| host.contains(name)));
+        assert!(!child.contains(&"token".to_owned()));
+        let help = help();
+        for name in &host {
+            assert!(help.contains(name), "{name}");
+        }
+        for name in host.iter().filter(|name| is_own_field(name)) {
+            assert!(!FIELDS.iter().any(|field| field.name == name), "{name}");
+        }
+    }
+}

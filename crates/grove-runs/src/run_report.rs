@@ -1,0 +1,69 @@
+//! What a model is told of a run, whether it is a child that asked for it or the model of a host.
+
+use std::fmt::Write as _;
+
+use grove_plan::{Execution, RunView};
+use grove_spec::Digest;
+use grove_store::{LoadedRun, Store};
+
+/// Characters of a result that a model is told.
+const MAX_RESULT: usize = 50_000;
+
+/// A run in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunReport {
+    /// What a model reads.
+    pub text: String,
+    /// Whether it ended, and not well.
+    pub is_error: bool,
+}
+
+impl RunReport {
+    /// What there is to tell of a run.
+    pub fn of(store: &Store, run: &LoadedRun) -> Self {
+        let texts = |digest: &Digest| {
+            let bytes = store.artifact(digest).ok().flatten()?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let id = &run.id;
+        let view = RunView::of(id, &run.plan, &run.state, &texts).bounded(&run.plan);
+        let mut text = format!("run {id} {}", view.state);
+        if let Execution::Asking(question) = run.state.run() {
+            let _ = write!(
+                text,
+                ": {}\nAnswer with `action: answer`, or ask whoever gave you the task.",
+                question.text
+            );
+            return Self {
+                text,
+                is_error: false,
+            };
+        }
+        if let Some(reason) = &view.reason {
+            let _ = write!(text, ": {reason}");
+        }
+        if view.acceptance != "none" {
+            let _ = write!(text, " ({})", view.acceptance);
+        }
+        let patches = view.nodes.iter().filter(|node| node.patch.is_some());
+        for node in patches {
+            let _ = write!(
+                text,
+                "\n{} changed files: `grove runs diff {id}.{}`",
+                node.id, node.id
+            );
+        }
+        let result = view.result.unwrap_or_default();
+        let shown: String = result.chars().take(MAX_RESULT).collect();
+        let _ = write!(text, "\n\n{shown}");
+        if shown.len() < result.len() {
+            let _ = write!(text, "\n[cut: `grove runs show {id}` has all of it]");
+        }
+        let is_well = view.state == "complete" && view.acceptance != "rejected";
+        let is_open = run.state.ended.is_none();
+        Self {
+            text,
+            is_error: !is_well && !is_open,
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! The tool `subagent`: what the server needs of runs, and how a call of it is answered.
+//!
+//! The server owns no run. Whoever implements [`Subagents`] submits them to the journal, where a supervisor finds them; here
+//! is waited for what becomes of them, progress is told, and a cancelled call is heard. Ending the server ends none of this
+//! but the waiting.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use grove_spec::text::{one_line, without_controls};
+use rmcp::model::{
+    CallToolResult, ContentBlock, JsonObject, MetaObject, ProgressNotificationParam, RequestId,
+    Tool, ToolAnnotations,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::host_facts::HostFacts;
+
+/// What a result says of a run for programs, beside the text for models.
+const RUN_META: &str = "grove/run";
+/// How often the journal is asked whether something is new.
+const POLL: Duration = Duration::from_millis(25);
+/// How often it is looked even though nothing is new: somebody has to see to it that the work is done.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// What the server needs of runs.
+pub trait Subagents: Send + Sync {
+    /// The tool as a host offers it to its model: its name, what it is for, and the schema of its arguments.
+    fn tool(&self) -> (&'static str, String, Value);
+
+    /// Does what a call asks for, or says which run is to be waited for. May touch files; does not wait.
+    fn call(&self, call: &SubagentCall) -> Result<Called, String>;
+
+    /// How a run is that is waited for. `is_last` asks for an answer whatever there is to tell.
+    fn look(&self, awaited: &mut AwaitedRun, is_last: bool) -> Result<Waited, String>;
+
+    /// Whoever waited for it does not want it any more.
+    fn cancelled(&self, run: &str);
+
+    /// A number that changes with the journal.
+    fn version(&self) -> u64;
+
+    /// A run as a resource: its JSON, and a number that changes when the run does.
+    fn resource(&self, run: &str) -> Option<(String, u64)>;
+}
+
+/// A call of the tool.
+#[derive(Debug, Clone)]
+pub struct SubagentCall {
+    /// What was said.
+    pub arguments: JsonObject,
+    /// Who said it.
+    pub host: HostFacts,
+}
+
+/// What came of a call at once.
+#[derive(Debug)]
+pub enum Called {
+    /// Everything.
+    Done(SubagentAnswer),
+    /// A run, which is waited for.
+    Awaits(AwaitedRun),
+}
+
+/// A run that is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AwaitedRun {
+    /// Its id.
+    pub run: String,
+    /// The token of its owner, where the caller gave it or is given it now.
+    pub token: Option<String>,
+    /// What is said above the answer.
+    pub preface: String,
+    /// How long is waited.
+    pub limit: Duration,
+    /// Up to which event the caller was told.
+    pub told: u64,
+    /// Whether whoever cancels the call wants the run to stop.
+    pub stops_with_call: bool,
+}
+
+/// How it is with a run that is waited for.
+#[derive(Debug)]
+pub enum Waited {
+    /// It is over, or waits for somebody.
+    Over(SubagentAnswer),
+    /// It goes on; what happened last, if something did.
+    GoesOn(Option<String>),
+}
+
+/// An answer of the tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SubagentAnswer {
+    /// For the model.
+    pub text: String,
+    /// Whether it is a failure.
+    pub is_error: bool,
+    /// For programs.
+    pub data: Option<Value>,
+}
+
+impl SubagentAnswer {
+    /// A text and nothing else.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            is_error: false,
+            data: None,
+        }
+    }
+
+    fn into_result(self) -> CallToolResult {
+        let content = vec![ContentBlock::text(
+            without_controls(&self.text).into_owned(),
+        )];
+        let mut result = if self.is_error {
+            CallToolResult::error(content)
+        } else {
+            CallToolResult::success(content)
+        };
+        if let Some(data) = self.data {
+            let mut meta = MetaObject::default();
+            meta.insert(RUN_META.to_owned(), data);
+            result.meta = Some(meta);
+        }
+        result
+    }
+}
+
+/// The calls of one connection that are under way.
+#[derive(Debug, Default)]
+pub(crate) struct UnderWay(Mutex<BTreeMap<String, CallState>>);
+
+/// How far a call is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum CallState {
+    /// Nobody knows yet what comes of it.
+    Begun,
+    /// It waits for a run that stops with it.
+    Awaits(String),
+    /// Its caller does not want it any more.
+    Cancelled,
+}
+
+impl UnderWay {
+    fn calls(&self) -> MutexGuard<'_, BTreeMap<String, CallState>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hears that a call was cancelled, and gives the run that stops with it.
+    pub(crate) fn cancel(&self, call: &RequestId) -> Option<String> {
+        let mut calls = self.calls();
+        let state = calls.get_mut(&call.to_string())?;
+        match std::mem::replace(state, CallState::Cancelled) {
+            CallState::Awaits(run) => Some(run),
+            CallState::Begun | CallState::Cancelled => None,
+        }
+    }
+
+    /// A call waits for a run that stops with it. Says whether it was cancelled before anybody knew the run.
+    fn awaits(&self, call: &str, run: &str) -> bool {
+        let mut calls = self.calls();
+        let state = calls.get_mut(call);
+        let is_cancelled = state.as_deref() == Some(&CallState::Cancelled);
+        if let Some(state) = state {
+            *state = CallState::Awaits(run.to_owned());
+        }
+        is_cancelled
+    }
+}
+
+/// A call that is under way as long as this is there.
+struct Entered<'a> {
+    under_way: &'a UnderWay,
+    call: String,
+}
+
+impl<'a> Entered<'a> {
+    fn new(under_way: &'a UnderWay, call: &RequestId) -> Self {
+        let call = call.to_string();
+        under_way.calls().insert(call.clone(), CallState::Begun);
+        Self { under_way, call }
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        let mut calls = self.under_way.calls();
+        // Whoever cancelled it may not have been heard yet: then the run is still to be found here.
+        if !matches!(calls.get(&self.call), Some(CallState::Awaits(_))) {
+            calls.remove(&self.call);
+        }
+    }
+}
+
+/// The tool as it is listed.
+pub(crate) fn tool(subagents: &dyn Subagents) -> Tool {
+    let (name, description, schema) = subagents.tool();
+    let schema = match schema {
+        Value::Object(schema) => schema,
+        _ => JsonObject::new(),
+    };
+    let annotations = ToolAnnotations::with_title("Delegate to other agents")
+        .read_only(false)
+        .destructive(true)
+        .idempotent(false)
+        .open_world(true);
+    Tool::new(name, description, schema).with_annotations(annotations)
+}
+
+/// Answers a call.
+pub(crate) async fn answer(
+    subagents: &Arc<dyn Subagents>,
+    under_way: &UnderWay,
+    arguments: Option<JsonObject>,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResult, ErrorData> {
+    let mut arguments = arguments.unwrap_or_default();
+    // Some hosts send every parameter, with nothing for those that were left out.
+    arguments.retain(|_, value| !value.is_null());
+    let call = SubagentCall {
+        host: HostFacts::of(context, &arguments),
+        arguments,
+    };
+    let begun = Instant::now();
+    let entered = Entered::new(under_way, &context.id);
+    let calling = Arc::clone(subagents);
+    // What was begun is finished, whether or not anybody still listens: a run that was submitted has to be known by name.
+    let called = blocking(move || calling.call(&call)).await?;
+    let awaited = match called {
+        Ok(Called::Done(answer)) => return Ok(answer.into_result()),
+        Ok(Called::Awaits(awaited)) => awaited,
+        Err(message) => return Ok(failed(message)),
+    };
+    let run = awaited.run.clone();
+    if awaited.stops_with_call && under_way.awaits(&entered.call, &run) {
+        let stopping = Arc::clone(subagents);
+        blocking(move || stopping.cancelled(&run)).await?;
+    }
+    let waited = wait(subagents, awaited, begun, context).await?;
+    under_way.calls().remove(&entered.call);
+    Ok(waited.map_or_else(failed, SubagentAnswer::into_result))
+}
+
+fn failed(message: String) -> CallToolResult {
+    let answer = SubagentAnswer {
+        text: message,
+        is_error: true,
+        data: None,
+    };
+    answer.into_result()
+}
+
+async fn wait(
+    subagents: &Arc<dyn Subagents>,
+    mut awaited: AwaitedRun,
+    begun: Instant,
+    context: &RequestContext<RoleServer>,
+) -> Result<Result<SubagentAnswer, String>, ErrorData> {
+    let until = begun + awaited.limit;
+    let (mut version, mut last_look) = (None, begun);
+    loop {
+        let now = Instant::now();
+        let is_last = now >= until;
+        let news = Some(subagents.version());
+        if news != version || is_last || now.duration_since(last_look) >= LOOK {
+            (version, last_look) = (news, now);
+            let looking = Arc::clone(subagents);
+            let mut asked = awaited.clone();
+            let looked = blocking(move || {
+                let waited = looking.look(&mut asked, is_last);
+                waited.map(|waited| (asked, waited))
+            });
+            match looked.await? {
+                Ok((_, Waited::Over(answer))) => return Ok(Ok(answer)),
+                Ok((told, Waited::GoesOn(line))) => {
+                    awaited = told;
+                    if let Some(line) = line {
+                        tell_progress(context, awaited.told, &line).await;
+                    }
+                }
+                Err(message) => return Ok(Err(message)),
+            }
+        }
+        tokio::select! {
+            () = context.ct.cancelled() => {
+                return Err(ErrorData::internal_error("the request was cancelled", None));
+            }
+            () = tokio::time::sleep_until(until.min(Instant::now() + POLL)) => {}
+        }
+    }
+}
+
+/// Tells a client that asked for it how far a run is: the number of its last event, and what that was.
+async fn tell_progress(context: &RequestContext<RoleServer>, seq: u64, line: &str) {
+    let Some(token) = context.meta.get_progress_token() else {
+        return;
+    };
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "events are far fewer than a float counts exactly"
+    )]
+    let param = ProgressNotificationParam::new(token, seq as f64);
+    // A client that cannot be told still gets its result.
+    let _ = context
+        .peer
+        .notify_progress(param.with_message(one_line(line)))
+        .await;
+}
+
+async fn blocking<T: Send + 'static>(
+    act: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ErrorData> {
+    let done = tokio::task::spawn_blocking(act).await;
+    done.map_err(|_| ErrorData::internal_error("the work failed", None))
+}

@@ -1,0 +1,110 @@
+//! A skill copied into a folder of a host, with the files beside it. From then on the copy is its owner's.
+
+use std::path::{Path, PathBuf};
+
+use grove_catalog::export;
+use grove_catalog::hosts::{Host, HostRoot};
+use grove_catalog::root::Source;
+use grove_catalog::snapshot::Skill;
+use grove_fs::files;
+use grove_spec::config::LayerScope;
+use grove_spec::text::one_line;
+
+use super::within::WritePlace;
+use super::{Changed, ManageError, Managed as _, Manager};
+use crate::exporting::{beside_skill, text_for_host};
+
+/// A copy that is to be made.
+#[derive(Debug)]
+pub struct SkillCopy<'a> {
+    /// The skill's name, id or address.
+    pub name: &'a str,
+    /// Whose folder it is copied to.
+    pub host: &'a Host,
+    /// The user's folder, or the project's.
+    pub scope: LayerScope,
+}
+
+impl Manager {
+    /// Copies a skill to where a host looks for skills.
+    pub fn copy_skill(&mut self, asked: &SkillCopy<'_>) -> Result<Changed, ManageError> {
+        let (snapshot, files) = (&self.look.snapshot, &self.look.sources.skills);
+        let skills = snapshot.entries();
+        let found = skills.find_first(asked.name);
+        let at = found.map_err(|near| ManageError::nobody("skill", asked.name, &near))?;
+        let skill = skills.all.get(at);
+        let skill = skill.ok_or_else(|| ManageError::nobody("skill", asked.name, &[]))?;
+        let (name, location) = (skill.name().to_owned(), skills.location(skill));
+        let shown = one_line(&name);
+        if !skill.state.is_usable() {
+            let state = skill.state.as_str();
+            return Err(ManageError::refused(format!(
+                "`{shown}` is {state}, so it was not copied"
+            ))
+            .hint(format!("`grove skills show {shown}` says why")));
+        }
+        let folder = export::skill_folder(&name);
+        let folder = folder
+            .ok_or_else(|| ManageError::refused(format!("no folder can be called `{shown}`")))?;
+        let root = own_root(asked.host, asked.scope)?;
+        let to = |below: &Path| self.place_in(root, asked.scope, &Path::new(&folder).join(below));
+        let place = to(Path::new("SKILL.md"))?;
+        let file = place.path().to_path_buf();
+        if file == location {
+            return Ok(self.report::<Skill>(&name, asked.scope, file, false, Vec::new()));
+        }
+        if let Some(folder) = file.parent().filter(|folder| files::is_there(folder)) {
+            return Err(ManageError::file_exists(folder));
+        }
+        let unsteady = || ManageError::changed(&location);
+        let (text, mut warnings) = text_for_host(files, skill).ok_or_else(unsteady)?;
+        let (beside, missing) = beside_skill(files, snapshot, skill).map_err(|_| unsteady())?;
+        warnings.extend(missing);
+        place.create(text.as_bytes(), None)?;
+        for one in &beside {
+            let mode = if one.is_executable { 0o755 } else { 0o644 };
+            to(Path::new(&one.name))?.create(&one.bytes, Some(mode))?;
+        }
+        let mut report = self.report::<Skill>(&name, asked.scope, file, true, warnings);
+        let notes = Skill::own_files(self).stands_in_for(&report.file);
+        report.notes.extend(notes);
+        Ok(report)
+    }
+
+    /// A place below a host's folder, which a variable of the host may have moved.
+    fn place_in(
+        &self,
+        root: &HostRoot,
+        scope: LayerScope,
+        below: &Path,
+    ) -> Result<WritePlace, ManageError> {
+        let variables = &self.look.world.environment.variables;
+        let moved = root.env.as_ref().and_then(|name| variables.get(name));
+        if let Some(folder) = moved.filter(|folder| !folder.is_empty()) {
+            let last = Path::new(&root.path).file_name().unwrap_or_default();
+            let path = PathBuf::from(folder).join(last).join(below);
+            return Ok(WritePlace::of_user(&self.recording, path));
+        }
+        let path = root.path.strip_prefix("~/").unwrap_or(&root.path);
+        self.new_file(scope, &Path::new(path).join(below))
+    }
+}
+
+/// The folder of a host's own in a scope; one that hosts share only where it has no other.
+fn own_root(host: &Host, scope: LayerScope) -> Result<&HostRoot, ManageError> {
+    let is_of_scope = |root: &&HostRoot| match scope {
+        LayerScope::User => root.source == Source::User && root.path.starts_with("~/"),
+        LayerScope::Project => root.source == Source::Project,
+    };
+    let is_own = |root: &&HostRoot| {
+        let path = root.path.trim_start_matches("~/").trim_start_matches('.');
+        path.starts_with(&host.name) || path.contains(&format!("/{}/", host.name))
+    };
+    let roots = || host.roots.iter().filter(is_of_scope);
+    let root = roots().find(is_own).or_else(|| roots().next());
+    root.ok_or_else(|| {
+        let title = &host.title;
+        ManageError::refused(format!("{title} has no folder of skills there"))
+            .hint("`grove hosts` shows where each host looks")
+    })
+}

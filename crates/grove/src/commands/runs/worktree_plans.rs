@@ -1,0 +1,164 @@
+//! Where the working trees of children begin, and what is done in them before a child begins.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use grove_exec::Git;
+use grove_fs::files;
+use grove_plan::{SetupHook, WorktreePlan, WorktreeSetup};
+use grove_runs::{RunPlaces, new_run_id};
+use grove_skills::Environment;
+use grove_spec::Digest;
+use grove_spec::config::HookSetting;
+use grove_spec::text::{first_names, one_line};
+
+use super::children::Finding;
+use super::supervise;
+use crate::command_error::CommandError;
+
+/// Bytes of a program that has to be approved.
+const MAX_HOOK: u64 = 4 << 20;
+
+/// Where working trees begin, by folder, so that all of a run begin alike.
+#[derive(Default)]
+pub(super) struct Worktrees {
+    /// Whether they begin with the files as they are now.
+    include_changes: bool,
+    known: RefCell<BTreeMap<PathBuf, PlannedWorktree>>,
+}
+
+/// A working tree that is to be made.
+#[derive(Clone)]
+pub(super) struct PlannedWorktree {
+    pub(super) plan: WorktreePlan,
+    /// The text of the program that sets it up, where a person had to approve it.
+    pub(super) hook_text: Option<Vec<u8>>,
+}
+
+impl Worktrees {
+    pub(super) fn new(include_changes: bool) -> Self {
+        Self {
+            include_changes,
+            ..Self::default()
+        }
+    }
+
+    /// The working tree for a child that works in a folder.
+    pub(super) fn plan(
+        &self,
+        finding: &Finding<'_>,
+        folder: &Path,
+    ) -> Result<PlannedWorktree, CommandError> {
+        if let Some(known) = self.known.borrow().get(folder) {
+            return Ok(known.clone());
+        }
+        let environment = finding.environment;
+        let git = Git::new(supervise::passed_on(environment));
+        let place = git.place(folder).map_err(CommandError::finding)?;
+        let Some(place) = place else {
+            let message = format!("{} is in no git repository with a commit", folder.display());
+            return Err(
+                CommandError::usage(message).hint("leave `--worktree` out, or commit something")
+            );
+        };
+        let settings = &finding.look.world.settings.settings;
+        let found = match &settings.run_worktree_hook.value {
+            Some(hook) => Some(find_hook(finding, hook, &place.top)?),
+            None => None,
+        };
+        let timeout_ms = settings.run_worktree_hook_timeout_ms.value;
+        let hook = found.as_ref().map(|found| SetupHook {
+            file: found.file.clone(),
+            approved: found.text.as_deref().map(Digest::of),
+            timeout_ms,
+        });
+        let plan = WorktreePlan {
+            base: self.base(environment, &git, &place.top, &place.head)?,
+            repository: place.top,
+            subfolder: place.below,
+            setup: WorktreeSetup {
+                link: settings.run_worktree_link.value.clone(),
+                copy: settings.run_worktree_copy.value.clone(),
+                hook,
+            },
+        };
+        let planned = PlannedWorktree {
+            plan,
+            hook_text: found.and_then(|found| found.text),
+        };
+        let mut known = self.known.borrow_mut();
+        known.insert(folder.to_path_buf(), planned.clone());
+        Ok(planned)
+    }
+
+    /// The commit that trees begin with.
+    fn base(
+        &self,
+        environment: &Environment,
+        git: &Git,
+        top: &Path,
+        head: &str,
+    ) -> Result<String, CommandError> {
+        let changed = git.changes(top).map_err(CommandError::finding)?;
+        if changed.is_empty() {
+            return Ok(head.to_owned());
+        }
+        if !self.include_changes {
+            let message = format!(
+                "the repository has changes that are not committed: {}",
+                first_names(&changed)
+            );
+            return Err(CommandError::finding(message).hints([
+                "commit them".to_owned(),
+                "or begin with the files as they are now: --include-changes".to_owned(),
+            ]));
+        }
+        let scratch = RunPlaces::in_state(&environment.state);
+        let scratch = scratch.folder().join("scratch").join(new_run_id());
+        files::make_folder(&scratch)?;
+        let base = git.snapshot(top, &scratch).map_err(CommandError::finding);
+        files::remove_folder(&scratch)?;
+        base
+    }
+}
+
+/// A program that sets working trees up.
+struct FoundHook {
+    file: PathBuf,
+    /// Its text, where a person had to approve it.
+    text: Option<Vec<u8>>,
+}
+
+/// Finds the program that settings name. One that a project named, or that is in the repository, may have been written by
+/// anybody who writes to it.
+fn find_hook(
+    finding: &Finding<'_>,
+    hook: &HookSetting,
+    top: &Path,
+) -> Result<FoundHook, CommandError> {
+    let shown = one_line(&hook.file);
+    let file = match (hook.file.strip_prefix("~/"), &finding.environment.home) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => top.join(&hook.file),
+    };
+    if !grove_fs::programs::is_program(&file) {
+        let message = format!("the set-up hook {shown} is no program: {}", file.display());
+        let hint = "correct `runs.worktreeSetupHook`, or make the file executable";
+        return Err(CommandError::usage(message).hint(hint));
+    }
+    let real = files::canonical(&file)?;
+    let is_strange = hook.is_of_project || real.starts_with(files::canonical(top)?);
+    if !is_strange {
+        return Ok(FoundHook { file, text: None });
+    }
+    let text = files::read_bounded(&real, MAX_HOOK)?;
+    let message = format!("the set-up hook {shown} has not been approved as it is");
+    let lines = vec![format!("read it: {}", real.display())];
+    let digest = Digest::of(&text).to_string();
+    finding.approving.require(&digest, &message, lines)?;
+    Ok(FoundHook {
+        file: real,
+        text: Some(text),
+    })
+}
