@@ -32,11 +32,15 @@ const LIMIT: Duration = Duration::from_mins(2);
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let repetitions: usize = arguments.value("--runs")?.unwrap_or(5);
+    let most: usize = arguments.value("--most")?.unwrap_or(1_000);
     arguments.finish()?;
     build_grove()?;
     allow_many_connections();
     let mut rows = Vec::new();
-    for count in [1, 10, 100, 1_000] {
+    for count in [1, 10, 100, 1_000]
+        .into_iter()
+        .filter(|count| *count <= most)
+    {
         let mut all = Vec::new();
         for _ in 0..repetitions {
             all.push(one(count)?);

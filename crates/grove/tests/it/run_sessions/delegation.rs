@@ -1,6 +1,6 @@
 //! Children that ask other agents: runs below a run, with its depth, its budget and no more than its powers.
 
-use grove_testkit::model_server::Reply;
+use grove_testkit::model_server::{ModelServer, Reply, Script};
 use grove_testkit::session::{Session, USER_CONFIG};
 use serde_json::{Value, json};
 
