@@ -7,6 +7,7 @@ mod approving;
 mod attestation;
 mod children;
 mod controlling;
+mod export;
 mod following;
 mod forks;
 mod health;
@@ -40,7 +41,7 @@ use crate::output::{Output, columns};
 use crate::table::Table;
 
 use following::Following;
-pub(super) use health::RunsHealth;
+pub(super) use health::{ProviderHealth, RunsHealth};
 pub(super) use model_settings::ModelSettings;
 pub(super) use subagent::SubagentTool;
 pub(crate) use supervise::KEEPER;
@@ -263,6 +264,7 @@ pub(super) fn manage(
             following.follow(out)
         }
         RunsCommand::Watch { runs: named } => live::watch(environment, &runs, named, out),
+        RunsCommand::Export(arguments) => export::export(environment, &runs, arguments, out),
         RunsCommand::Session { run } => forks::print_session(&runs, run, out),
         RunsCommand::Interrupt { run } => {
             controlling::tell(environment, &runs, run, ChildWish::Pause, out)
