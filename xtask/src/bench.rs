@@ -28,6 +28,7 @@ mod system_calls;
 mod table;
 mod trust;
 mod visible;
+mod watch;
 mod work;
 
 use std::time::Duration;
@@ -66,7 +67,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("search-quality") => search_quality::run(arguments),
         Some("serve") => serve::run(arguments),
         Some("trust") => trust::run(arguments),
-        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-budget, catalog-hosts, children, graph, journal, prompt, reload, search, search-quality, serve or trust".to_owned()),
+        Some("watch") => watch::run(arguments),
+        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-budget, catalog-hosts, children, graph, journal, prompt, reload, search, search-quality, serve, trust or watch".to_owned()),
     }
 }
 

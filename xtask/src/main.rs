@@ -48,6 +48,8 @@ cargo xtask <command>
   bench graph [--runs N]        1 to 1,000 children of one list side by side, beside the model server alone
   bench journal                 a durable event beside a bare fdatasync; a list of 10,000 runs
       [--events 1000] [--runs 10000]
+  bench watch                   what watching 1,000 children costs, and when a second terminal shows an event
+      [--count 1000] [--events 200] [--seconds 15] [--marks 100] [--program FILE]
   bench acceptance              children that are honest and children that are not, beside pi-subagents
   nemesis one                   kill -9 of everybody at every point of one run, on the release build
   nemesis gates                 the same for a run whose work is asked for what is missing, verified and reviewed

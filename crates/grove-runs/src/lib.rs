@@ -48,7 +48,7 @@ pub use submission::{
     make_reviewer, narrow, plan_of, submit, submit_again, surroundings_of,
 };
 pub use supervisor::{SkillsOf, Supervisor, SupervisorError, SupervisorOptions, wake};
-pub use told::{BOUNDARY, Boundary, Told};
+pub use told::{BOUNDARY, Boundary, Told, ToldPart};
 pub use tools::{TOOLS, ToolRow};
 
 use grove_model::Secret;

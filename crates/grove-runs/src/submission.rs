@@ -21,7 +21,7 @@ use crate::identity::{new_owner_token, new_run_id};
 use crate::mcp::{MCP, McpServer, selected};
 use crate::models::Recording;
 use crate::program::RUNTIME_TOOLS;
-use crate::told::{Boundary, Told};
+use crate::told::{Boundary, Told, ToldPart};
 use crate::tools::{CONTACT_SUPERVISOR, SUBAGENT, TOOLS, ToolRow};
 
 /// Half an hour for a child that somebody waits for, two hours for one in the background.
@@ -94,6 +94,9 @@ pub struct ChildRequest {
     /// The agent's prompt, skills included.
     #[serde(skip)]
     pub prompt: String,
+    /// Where its parts come from.
+    #[serde(skip)]
+    pub prompt_parts: Vec<ToldPart>,
     /// The conversation that it is forked from.
     #[serde(skip)]
     pub history: Vec<Value>,
@@ -413,7 +416,11 @@ fn node(
         can_delegate: tools.allowed.iter().any(|name| name == SUBAGENT),
         contract: request.contract.as_ref(),
     };
-    let mut told = Told::new(&request.prompt, &request.task, &boundary);
+    let mut told = Told::new(
+        (&request.prompt, &request.prompt_parts),
+        &request.task,
+        &boundary,
+    );
     if !request.history.is_empty() {
         told = told.after(request.history.clone());
     }

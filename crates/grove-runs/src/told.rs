@@ -20,6 +20,43 @@ pub struct Told {
     /// The conversation before it, where the child was forked from another.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Value>,
+    /// Where the parts of the system text come from, in its order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<ToldPart>,
+}
+
+/// A part of a system text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToldPart {
+    /// What it is: a skill, the agent's own text, the boundary, the contract.
+    pub kind: String,
+    /// The skill's or the agent's name; empty for everything else.
+    pub name: String,
+    /// The file it was made of; none for what is made by Grove.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The digest of that file's bytes, or of the text where there is none.
+    pub digest: Digest,
+    /// Where in the text it begins, in bytes.
+    pub at: usize,
+    /// How long it is.
+    pub bytes: usize,
+}
+
+impl ToldPart {
+    /// What Grove itself says, at the end of a text.
+    fn added(kind: &str, system: &mut String, text: &str) -> Self {
+        let at = system.len();
+        system.push_str(text);
+        Self {
+            kind: kind.to_owned(),
+            name: String::new(),
+            source: None,
+            digest: Digest::of(text.as_bytes()),
+            at,
+            bytes: text.len(),
+        }
+    }
 }
 
 /// What every child is told about being one: the same for equal work, so without ids and paths of a run.
@@ -51,40 +88,48 @@ pub struct Boundary<'a> {
 
 impl Told {
     /// Puts an agent's prompt, the boundary and the task together.
-    pub fn new(prompt: &str, task: &str, boundary: &Boundary<'_>) -> Self {
+    pub fn new((prompt, parts): (&str, &[ToldPart]), task: &str, boundary: &Boundary<'_>) -> Self {
         let mut system = prompt.trim_end().to_owned();
+        let mut parts = parts.to_vec();
+        for part in &mut parts {
+            part.bytes = part.bytes.min(system.len().saturating_sub(part.at));
+        }
         if !system.is_empty() {
             system.push_str("\n\n");
         }
-        if boundary.can_delegate {
-            system.push_str(&BOUNDARY.replace(ALONE, DELEGATES));
+        let mut about = if boundary.can_delegate {
+            BOUNDARY.replace(ALONE, DELEGATES)
         } else {
-            system.push_str(BOUNDARY);
-        }
-        system.push_str(if boundary.can_ask {
+            BOUNDARY.to_owned()
+        };
+        about.push_str(if boundary.can_ask {
             CAN_ASK
         } else {
             CANNOT_ASK
         });
         if boundary.has_schema {
-            system.push_str(
+            about.push_str(
                 " Your result is data: give it by calling `structured_output` once, with a value that meets its schema.",
             );
         }
+        parts.push(ToldPart::added("boundary", &mut system, &about));
         if let Some(contract) = boundary.contract {
             system.push_str("\n\n");
-            system.push_str(&contract.section());
+            let section = contract.section();
+            parts.push(ToldPart::added("contract", &mut system, &section));
         }
         Self {
             system,
             message: task.to_owned(),
             history: Vec::new(),
+            parts,
         }
     }
 
     /// The same after the conversation of another child.
     pub(crate) fn after(mut self, history: Vec<Value>) -> Self {
-        self.system.push_str(FORKED);
+        self.parts
+            .push(ToldPart::added("boundary", &mut self.system, FORKED));
         self.history = history;
         self
     }

@@ -17,7 +17,7 @@ pub(crate) use agents::{
 };
 pub(crate) use chains::{ChainLook, ChainsCommand};
 pub(crate) use export::ExportArgs;
-pub(crate) use runs::{GoOnArgs, LedgerArguments, PlanArgs, RunArgs, RunsCommand};
+pub(crate) use runs::{GoOnArgs, LedgerArguments, PlanArgs, RunArgs, RunExportArgs, RunsCommand};
 pub(crate) use skills::{ManageSkills, SkillFields};
 
 /// Finds every skill you have, says which are usable and why, and what a model would see of them.
@@ -68,6 +68,15 @@ pub(crate) enum Command {
     Chains(ChainsCommand),
     /// What an agent is told: the skills it names, then its own text
     Prompt(Box<PromptArgs>),
+    /// Set yourself up: what is found here, what to do next, and the MCP entry of your hosts if you want it
+    Init {
+        /// Enter the MCP server in the configurations of the hosts that are found without asking
+        #[arg(long)]
+        yes: bool,
+        /// Print JSON; nothing is asked
+        #[arg(long)]
+        json: bool,
+    },
     /// Try it: a small repository, mended by a chain of agents whose model is a recording
     Try(TryArgs),
     /// Run an agent as a child and print its result
@@ -483,8 +492,7 @@ pub(crate) enum McpHost {
     Copilot,
     /// Gemini CLI
     Gemini,
-    /// OpenCode
-    #[value(name = "opencode")]
+    #[value(name = "opencode", help = "OpenCode")]
     OpenCode,
 }
 

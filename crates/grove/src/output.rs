@@ -247,10 +247,16 @@ impl Output {
         matches!(self.data_written, Written::Whole)
     }
 
+    /// Whether somebody sits at a terminal.
+    #[expect(clippy::unused_self, reason = "it is about where this output goes")]
+    pub(crate) fn can_ask(&self) -> bool {
+        io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
     /// Asks whoever sits at the terminal, after everything that the question is about; none when there is nobody.
     pub(crate) fn ask(&mut self, question: &str) -> Option<bool> {
         self.flush();
-        if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        if !self.can_ask() {
             return None;
         }
         self.notes

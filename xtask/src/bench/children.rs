@@ -218,6 +218,7 @@ impl OurSupervisor {
             agent: "bench".to_owned(),
             address: "bench".to_owned(),
             task: task.clone(),
+            prompt_parts: Vec::new(),
             prompt: "You answer. ".repeat(200),
             tools: None,
             denied_tools: [].into(),

@@ -12,7 +12,7 @@ use super::{Exchange, Outcome, Places, heading};
 use crate::answer::ModelEvent;
 use crate::client::{Asking, ModelClient, OnEvent};
 use crate::error::ModelError;
-use crate::request::{ModelRequest, as_json, canonical};
+use crate::request::{Block, ModelRequest, canonical};
 use crate::wire::Api;
 
 /// Where a recording goes. A line is whole and ends with its line end; lines of several askers do not mix.
@@ -55,16 +55,22 @@ impl<C: ModelClient, S: RecordingSink> Recorder<C, S> {
     }
 
     fn record(&self, request: &ModelRequest, outcome: Outcome) -> io::Result<()> {
-        let mut exchange = as_json(&Exchange {
+        let exchange = Exchange {
             request: request.clone(),
             outcome,
-        });
-        // The answer keeps the order of its keys: what others are told of it would be another text without it.
-        if let Some(request) = exchange.get_mut("request") {
-            request.sort_all_objects();
+        };
+        let mut line = canonical(&exchange);
+        // What a model gives keeps the order of its keys: what others are told of it would be another text without it.
+        if let Outcome::Answer(answer) = exchange.outcome {
+            for (at, block) in answer.blocks.into_iter().enumerate() {
+                let place = line.pointer_mut(&format!("/answer/blocks/{at}/input"));
+                if let (Some(place), Block::ToolUse { input, .. }) = (place, block) {
+                    *place = input;
+                }
+            }
         }
-        self.places.hide(&mut exchange);
-        self.sink.append(&format!("{exchange}\n"))
+        self.places.hide(&mut line);
+        self.sink.append(&format!("{line}\n"))
     }
 }
 

@@ -101,6 +101,25 @@ fn a_recording_has_neither_keys_nor_folders_nor_run_ids_and_sorted_keys() {
 }
 
 #[test]
+fn what_a_model_gave_is_played_with_its_keys_in_order() {
+    let given = json!({ "weight": 1, "at": { "line": 2, "file": "a" } });
+    let world = World::new(Script::replies([Reply::call("report", given.clone())]));
+    let sink = Arc::new(Mutex::new(Vec::new()));
+    let recorder = Recorder::new(world.client, Arc::clone(&sink), Places::default()).unwrap();
+    let recorded = world
+        .runtime
+        .block_on(ask(&recorder, &request("Report.")))
+        .0;
+    recorded.unwrap();
+    let text = String::from_utf8(sink.lock().unwrap().clone()).unwrap();
+    let played = play(&player(&text, true), &request("Report.")).0.unwrap();
+    let Some(Block::ToolUse { input, .. }) = played.blocks.first() else {
+        panic!("no call: {played:?}");
+    };
+    assert_eq!(input.to_string(), given.to_string());
+}
+
+#[test]
 fn a_recording_is_played_in_another_folder_and_in_order() {
     let player = player(&recording(), true);
     let asked = request("Look into /home/b/project.");

@@ -325,7 +325,16 @@ fn variables_of_lists_and_folders_are_put_in() {
     ] {
         assert_eq!(compose(template, &variables), expected);
     }
-    assert!(compose("{task}", &variables).ends_with("\np"));
+    assert_eq!(
+        compose("{task}", &variables),
+        "t",
+        "an item stands for itself"
+    );
+    let of_step = Variables {
+        item: None,
+        ..variables
+    };
+    assert!(compose("{task}", &of_step).ends_with("\np"));
 }
 
 #[test]

@@ -148,6 +148,8 @@ pub(crate) enum RunsCommand {
         #[arg(value_name = "RUN")]
         runs: Vec<String>,
     },
+    /// Write a run as one page that needs nothing else: graph, timeline, prompts, calls, money, patches, ledger
+    Export(RunExportArgs),
     /// The file with a child's session, brought to what the journal says
     Session {
         /// The run, or one child of it as RUN.NODE
@@ -225,6 +227,22 @@ pub(crate) enum RunsCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// What a run is written to.
+#[derive(Debug, Args)]
+pub(crate) struct RunExportArgs {
+    /// Its id, or any beginning that is its alone
+    pub(crate) run: String,
+    /// The file, `-` for standard output; `grove-run-RUN.html` here by default
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace the file without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Write JSON; to standard output by default
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What is printed of a run's ledger.

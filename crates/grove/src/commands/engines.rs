@@ -139,6 +139,36 @@ fn file_of(environment: &Environment, program: &Program) -> Option<PathBuf> {
     Some(native.unwrap_or(found))
 }
 
+/// Whether somebody is logged in with a program, by a file that it leaves.
+fn has_login(environment: &Environment, program: &Program) -> bool {
+    let home = environment.home.as_ref();
+    let mut logins = program.logins.iter();
+    home.is_some_and(|home| logins.any(|login| grove_fs::files::is_there(&home.join(login))))
+}
+
+/// A program that is installed, with what nobody has to be asked for.
+#[derive(Serialize)]
+pub(super) struct InstalledEngine {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) program: PathBuf,
+    /// Whether somebody is logged in with it.
+    pub(super) login: bool,
+}
+
+/// The agent programs that are installed; none of them is started.
+pub(super) fn installed(environment: &Environment) -> Vec<InstalledEngine> {
+    let installed = PROGRAMS.into_iter().filter_map(|program| {
+        Some(InstalledEngine {
+            name: program.name,
+            title: program.title,
+            program: file_of(environment, program)?,
+            login: has_login(environment, program),
+        })
+    });
+    installed.collect()
+}
+
 /// A row of `grove engines`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -202,10 +232,7 @@ pub(super) fn run(
                 why: tried.err().map(|why| one_line(&why)),
             }
         });
-        let home = environment.home.as_ref();
-        let mut logins = program.logins.iter();
-        let login = home
-            .is_some_and(|home| logins.any(|login| grove_fs::files::is_there(&home.join(login))));
+        let login = has_login(environment, program);
         rows.push(Row {
             name: program.name,
             title: program.title,

@@ -15,13 +15,31 @@ use crate::output::Output;
 
 pub(super) fn run(environment: &Environment, command: &McpCommand, out: &mut Output) -> Outcome {
     let (McpCommand::Install { entry } | McpCommand::Uninstall { entry }) = command;
-    let host = match entry.host {
+    let is_install = matches!(command, McpCommand::Install { .. });
+    let change = change(environment, entry, is_install)?;
+    if is_install {
+        say_what_it_lists(environment, host_of(entry.host).name(), out);
+    }
+    decide(environment, &change, entry, out)
+}
+
+fn host_of(host: McpHost) -> Host {
+    match host {
         McpHost::Claude => Host::Claude,
         McpHost::Codex => Host::Codex,
         McpHost::Copilot => Host::Copilot,
         McpHost::Gemini => Host::Gemini,
         McpHost::OpenCode => Host::OpenCode,
-    };
+    }
+}
+
+/// What would change in a host's configuration.
+fn change(
+    environment: &Environment,
+    entry: &McpEntry,
+    is_install: bool,
+) -> Result<Change, CommandError> {
+    let host = host_of(entry.host);
     let scope = match entry.scope {
         McpScope::User => Scope::User,
         McpScope::Project => Scope::Project,
@@ -35,14 +53,19 @@ pub(super) fn run(environment: &Environment, command: &McpCommand, out: &mut Out
         project: &project,
         state: &environment.state,
     };
-    let change = match command {
-        McpCommand::Install { .. } => Change::install(host, scope, &places, &launch(scope)?),
-        McpCommand::Uninstall { .. } => Change::uninstall(host, scope, &places),
-    };
-    if matches!(command, McpCommand::Install { .. }) {
-        say_what_it_lists(environment, host.name(), out);
-    }
-    decide(environment, &change?, entry, out)
+    Ok(if is_install {
+        Change::install(host, scope, &places, &launch(scope)?)?
+    } else {
+        Change::uninstall(host, scope, &places)?
+    })
+}
+
+/// Whether a host's configuration has the server as it would be entered.
+pub(super) fn is_installed(
+    environment: &Environment,
+    entry: &McpEntry,
+) -> Result<bool, CommandError> {
+    Ok(change(environment, entry, true)?.is_nothing())
 }
 
 /// Says which of the skills the host finds by itself, so that nobody is surprised to see them twice.

@@ -16,6 +16,7 @@ mod engines;
 mod entry_listing;
 mod file_kind;
 mod host_views;
+mod init;
 mod input_text;
 mod known_hosts;
 mod manual;
@@ -100,6 +101,7 @@ pub(crate) fn run(
         Some(Command::Agents(command)) => agents::run(environment, &command, out),
         Some(Command::Chains(command)) => chains::run(environment, &command, out),
         Some(Command::Prompt(arguments)) => prompt::run(environment, &arguments, looked, out),
+        Some(Command::Init { yes, json }) => init::run(environment, yes, json, looked, out),
         Some(Command::Try(arguments)) => tryout::run(&environment, &arguments, out),
         Some(Command::Run(arguments)) => runs::run(&environment, &arguments, out),
         Some(Command::Plan(arguments)) => runs::plan(&environment, &arguments, out),

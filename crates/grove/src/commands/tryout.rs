@@ -215,18 +215,17 @@ impl Scene<'_> {
         out.line("");
         out.line("What to do next:");
         for (command, why) in [
-            (grove.clone(), "what your own skills and hosts are"),
             (
-                format!("{grove} engines"),
-                "who can drive a child on this machine: a key of a provider, or an agent program",
+                format!("{grove} init"),
+                "hosts, providers and agent programs of this machine; gives your hosts Grove's tools if you like",
+            ),
+            (
+                grove.clone(),
+                "what your own skills are, and what each host makes of them",
             ),
             (
                 format!("{grove} {review}"),
-                "in a repository of yours, with one of them: a first chain (the others: docs/workflows.md)",
-            ),
-            (
-                format!("{grove} mcp install"),
-                "give your hosts Grove's tools",
+                "in a repository of yours: a first chain (the others: docs/workflows.md)",
             ),
             (
                 format!("HOME={home} {grove} runs show {run}"),

@@ -34,6 +34,7 @@ mod host_programs;
 mod host_views;
 mod hostile;
 mod hostile_agents;
+mod init_sessions;
 mod list_sessions;
 mod manage_sessions;
 mod mcp_clients;

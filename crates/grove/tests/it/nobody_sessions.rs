@@ -153,7 +153,7 @@ fn it_is_tried_twice_in_a_folder_that_cannot_be_written_by_somebody_without_a_ho
         let tried = sh(&session, "grove try", Some("HOME"));
         let said = tried.stdout_text();
         assert!(said.contains("ok: to-celsius 212 is 100"), "{said}");
-        assert!(said.contains("\n  grove engines\n"), "{said}");
+        assert!(said.contains("\n  grove init\n"), "{said}");
     }
     let left = std::fs::read_dir(session.path("tmp")).unwrap();
     assert_eq!(left.count(), 2, "each has a folder of its own");

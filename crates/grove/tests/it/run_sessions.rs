@@ -7,6 +7,7 @@ mod compaction;
 mod completion;
 mod delegation;
 mod engines;
+mod exported_page;
 mod forks;
 mod gates;
 mod graphs;

@@ -26,6 +26,7 @@ use serde_json::Value;
 use super::approving::Approving;
 use super::model_settings::{ModelSettings, WantedModels};
 use super::supervise;
+use super::told::prompt_parts;
 use super::worktree_plans::{PlannedWorktree, Worktrees};
 use crate::command_error::CommandError;
 use crate::commands::{agents, engines, prompt::require_usable};
@@ -223,6 +224,7 @@ impl Finding<'_> {
                 output: files.output.clone(),
                 file_only: files.file_only,
                 prompt: made.prompt.text.clone(),
+                prompt_parts: prompt_parts(&made.prompt),
                 history: self.history.to_vec(),
                 tools: made.prompt.tools.clone(),
                 skills: made.prompt.active.clone(),

@@ -25,15 +25,38 @@ pub(crate) struct RunsHealth {
     orphans: Vec<Orphan>,
 }
 
+/// A provider, and whether its key is there.
 #[derive(Debug, Serialize)]
-struct ProviderHealth {
-    name: String,
+pub(crate) struct ProviderHealth {
+    pub(crate) name: String,
     api: &'static str,
     address: String,
     /// Where the key is; never the key.
-    key: Option<String>,
+    pub(crate) key: Option<String>,
     /// Whether it is there: a command is not tried.
-    state: &'static str,
+    pub(crate) state: &'static str,
+}
+
+impl ProviderHealth {
+    /// Every provider that is known.
+    pub(crate) fn all(models: &ModelSettings) -> Vec<Self> {
+        let providers = models.providers();
+        let ready: Vec<&str> = providers.ready().map(|it| it.name.as_str()).collect();
+        let health = |provider: &Provider| Self {
+            name: one_line(&provider.name),
+            api: provider.api.word(),
+            address: one_line(&provider.base_url),
+            key: provider.key.as_ref().map(KeySource::place),
+            state: match &provider.key {
+                None => "needs none",
+                Some(KeySource::Command(_)) => "not tried",
+                Some(KeySource::File(path)) if !grove_fs::files::is_file(path) => "missing",
+                Some(_) if ready.contains(&provider.name.as_str()) => "present",
+                Some(_) => "missing",
+            },
+        };
+        providers.all().iter().map(health).collect()
+    }
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -56,22 +79,7 @@ impl RunsHealth {
     pub(crate) fn of(environment: &Environment, settings: &Settings) -> Self {
         let models = ModelSettings::of(environment, settings);
         let places = RunPlaces::in_state(&environment.state);
-        let providers = models.providers();
-        let ready: Vec<&str> = providers.ready().map(|it| it.name.as_str()).collect();
         let marked = marked_processes();
-        let health = |provider: &Provider| ProviderHealth {
-            name: one_line(&provider.name),
-            api: provider.api.word(),
-            address: one_line(&provider.base_url),
-            key: provider.key.as_ref().map(KeySource::place),
-            state: match &provider.key {
-                None => "needs none",
-                Some(KeySource::Command(_)) => "not tried",
-                Some(KeySource::File(path)) if !grove_fs::files::is_file(path) => "missing",
-                Some(_) if ready.contains(&provider.name.as_str()) => "present",
-                Some(_) => "missing",
-            },
-        };
         let (journal, over) = journal(&places, &marked);
         // Of a run that this journal does not know nothing is known: it may be another's.
         let orphans = marked.into_iter().filter(|(_, mark)| {
@@ -79,7 +87,7 @@ impl RunsHealth {
             over.iter().any(|known| known == run)
         });
         Self {
-            providers: providers.all().iter().map(health).collect(),
+            providers: ProviderHealth::all(&models),
             journal,
             supervisor: wake(&places, &models.surroundings(), ""),
             orphans: orphans

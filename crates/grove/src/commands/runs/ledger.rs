@@ -97,7 +97,7 @@ fn unreadable(runs: &Runs, id: &str, error: &StoreError, json: bool, out: &mut O
 }
 
 /// Everything that was recorded, as data.
-fn ledger(loaded: &LoadedRun, view: &RunView) -> Value {
+pub(super) fn ledger(loaded: &LoadedRun, view: &RunView) -> Value {
     let nodes: Vec<Value> = view
         .nodes
         .iter()

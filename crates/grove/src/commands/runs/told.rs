@@ -1,7 +1,8 @@
-//! `grove prompt --run`: what a child was told, as it was stored before it started.
+//! What a child was told, as it was stored before it started: `grove prompt --run`, and where its parts come from.
 
+use grove_catalog::prompt::Prompt;
 use grove_plan::{NodeId, NodeView};
-use grove_runs::Told;
+use grove_runs::{Told, ToldPart};
 use grove_skills::Environment;
 use serde_json::json;
 
@@ -43,6 +44,7 @@ pub(crate) fn print_told(
             "digest": digest,
             "system": told.system,
             "message": told.message,
+            "parts": told.parts,
         }));
     } else {
         out.text(&told.system);
@@ -50,4 +52,28 @@ pub(crate) fn print_told(
         out.line(&told.message);
     }
     Ok(0)
+}
+
+/// Where the parts of a prompt come from.
+pub(super) fn prompt_parts(prompt: &Prompt) -> Vec<ToldPart> {
+    let mut end = 0;
+    let mut parts = Vec::new();
+    for block in &prompt.blocks {
+        let bytes = block.text.len();
+        // Between two there are ends of lines.
+        let rest = prompt.text.get(end..).unwrap_or_default();
+        let between = rest.find(&block.text).unwrap_or_default();
+        let at = end + between;
+        end = at + bytes;
+        let source = block.source.as_ref();
+        parts.push(ToldPart {
+            kind: block.kind.as_str().to_owned(),
+            name: block.name.clone(),
+            source: source.map(|path| path.to_string_lossy().into_owned()),
+            digest: block.digest,
+            at,
+            bytes,
+        });
+    }
+    parts
 }

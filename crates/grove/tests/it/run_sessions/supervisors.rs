@@ -84,6 +84,7 @@ fn request(folder: &Path, number: usize, surroundings: String) -> RunRequest {
         agent: "worker".to_owned(),
         address: "worker".to_owned(),
         task: task.clone(),
+        prompt_parts: Vec::new(),
         prompt: "You work.".to_owned(),
         history: Vec::new(),
         tools: None,

@@ -69,7 +69,7 @@ impl Line {
 }
 
 /// `5 s`, `3:05`, `1:02:03`.
-pub(super) fn time(milliseconds: u64) -> String {
+pub(in crate::commands::runs) fn time(milliseconds: u64) -> String {
     let seconds = milliseconds / 1_000;
     let (hours, minutes, rest) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
     match (hours, minutes) {

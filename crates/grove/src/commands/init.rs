@@ -1,0 +1,254 @@
+//! `grove init`: what is here, and what somebody who begins may do next. Nothing is written that nobody agreed to.
+
+use clap::ValueEnum as _;
+use grove_catalog::state::State;
+use grove_skills::{Environment, Project, machine_hosts};
+use serde::Serialize;
+use serde_json::json;
+
+use super::engines::{self, InstalledEngine};
+use super::runs::{ModelSettings, ProviderHealth};
+use super::{Looked, Outcome, counted, mcp_install, tilde};
+use crate::args::{Look, McpCommand, McpEntry, McpHost, McpScope};
+use crate::command_error::{CommandError, ErrorKind};
+use crate::output::Output;
+
+/// A host on this machine.
+#[derive(Serialize)]
+struct FoundHost {
+    name: String,
+    title: String,
+    /// Whether it has Grove's MCP server; none where Grove cannot enter it, or cannot read the file.
+    mcp: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+    #[serde(skip)]
+    entry: Option<McpHost>,
+}
+
+/// What to do next.
+#[derive(Serialize)]
+struct NextStep {
+    command: String,
+    why: String,
+}
+
+pub(super) fn run(
+    environment: Environment,
+    yes: bool,
+    json: bool,
+    looked: &mut Option<Looked>,
+    out: &mut Output,
+) -> Outcome {
+    let looked = looked.insert(super::look(environment, &Look::default())?);
+    let environment = looked.library.environment().clone();
+    let hosts = found_hosts(&environment);
+    let models = ModelSettings::find(&environment);
+    let providers = ProviderHealth::all(&models);
+    let engines = engines::installed(&environment);
+    let count = |state: State| {
+        let skills = looked.snapshot.skills.iter();
+        skills.filter(|skill| skill.state == state).count()
+    };
+    let project = FoundProject {
+        folder: Project::find(&environment).root,
+        untrusted: count(State::Untrusted),
+        changed: count(State::Changed),
+    };
+    if json && yes {
+        let message = "--json asks and writes nothing, and --yes agrees to what would be asked";
+        return Err(CommandError::usage(message).hint("leave one of them out"));
+    }
+    let next = next_steps(&hosts, &providers, &engines, &project);
+    if json {
+        out.json(&json!({
+            "schema": "grove.init/1",
+            "skills": looked.snapshot.skills.len(),
+            "hosts": hosts,
+            "providers": providers,
+            "engines": engines,
+            "project": project,
+            "nextSteps": next,
+        }));
+        return Ok(0);
+    }
+    let skills = counted(looked.snapshot.skills.len(), "skill");
+    out.labelled("skills", &format!("{skills} found"));
+    print_found(&hosts, &providers, &engines, out);
+    print_project(&project, &environment, out);
+    let code = offer(&environment, &hosts, yes, out)?;
+    out.line("");
+    out.line("What to do next:");
+    // What was entered just now need not be done again.
+    let hosts = found_hosts(&environment);
+    for step in next_steps(&hosts, &providers, &engines, &project) {
+        out.line(&format!("  {}", step.command));
+        out.line(&format!("      {}", step.why));
+    }
+    Ok(code)
+}
+
+/// The project around the working folder.
+#[derive(Serialize)]
+struct FoundProject {
+    folder: Option<std::path::PathBuf>,
+    /// Its skills that are not used as long as nobody trusts it.
+    untrusted: usize,
+    /// Those that changed since somebody did.
+    changed: usize,
+}
+
+fn found_hosts(environment: &Environment) -> Vec<FoundHost> {
+    let hosts = machine_hosts::found(environment).into_iter();
+    let found = hosts.map(|host| {
+        let entry = McpHost::from_str(&host.name, true).ok();
+        let has = entry.map(|host| mcp_install::is_installed(environment, &entry_of(host, false)));
+        let (mcp, problem) = match has {
+            None => (None, None),
+            Some(Ok(has)) => (Some(has), None),
+            Some(Err(error)) => (None, Some(error.message())),
+        };
+        FoundHost {
+            name: host.name,
+            title: host.title,
+            mcp,
+            problem,
+            entry,
+        }
+    });
+    found.collect()
+}
+
+fn entry_of(host: McpHost, yes: bool) -> McpEntry {
+    McpEntry {
+        host,
+        scope: McpScope::User,
+        dry_run: false,
+        yes,
+    }
+}
+
+fn print_found(
+    hosts: &[FoundHost],
+    providers: &[ProviderHealth],
+    engines: &[InstalledEngine],
+    out: &mut Output,
+) {
+    let all = hosts.iter().map(|host| match (host.mcp, &host.problem) {
+        (_, Some(problem)) => format!("{} ({problem})", host.title),
+        (Some(true), None) => format!("{} (has Grove's MCP server)", host.title),
+        (Some(false), None) => format!("{} (without Grove's MCP server)", host.title),
+        (None, None) => host.title.clone(),
+    });
+    out.labelled("hosts", &list(all.collect()));
+    let all = providers.iter().map(|provider| match &provider.key {
+        Some(place) => format!("{} (key in {place} {})", provider.name, provider.state),
+        None => format!("{} (needs no key)", provider.name),
+    });
+    out.labelled("providers", &list(all.collect()));
+    let all = engines.iter().map(|engine| {
+        let login = if engine.login {
+            " (somebody is logged in)"
+        } else {
+            ""
+        };
+        format!("{}{login}", engine.title)
+    });
+    let built_in = std::iter::once("native (built in)".to_owned());
+    out.labelled("engines", &list(built_in.chain(all).collect()));
+}
+
+fn list(all: Vec<String>) -> String {
+    if all.is_empty() {
+        return "none".to_owned();
+    }
+    all.join(", ")
+}
+
+fn print_project(project: &FoundProject, environment: &Environment, out: &mut Output) {
+    let Some(folder) = &project.folder else {
+        out.labelled("project", "none around this folder");
+        return;
+    };
+    let trust = match (project.untrusted, project.changed) {
+        (0, 0) => "nothing in it waits for trust".to_owned(),
+        (n, 0) => format!("{} not used before it is trusted", counted(n, "skill")),
+        (_, n) => format!("{} changed since it was trusted", counted(n, "skill")),
+    };
+    out.labelled(
+        "project",
+        &format!("{}: {trust}", tilde(folder, environment)),
+    );
+}
+
+/// Offers to enter the MCP server where it is not. Where nobody can be asked, nothing is written.
+fn offer(environment: &Environment, hosts: &[FoundHost], yes: bool, out: &mut Output) -> Outcome {
+    let mut code = 0;
+    for host in hosts.iter().filter(|host| host.mcp == Some(false)) {
+        let Some(entry) = host.entry.filter(|_| yes || out.can_ask()) else {
+            continue;
+        };
+        out.line("");
+        out.line(&format!("Grove's MCP server for {}:", host.title));
+        let entry = entry_of(entry, yes);
+        let ended = mcp_install::run(environment, &McpCommand::Install { entry }, out)?;
+        // Whoever does not want it has what they wanted.
+        if yes && ended != 0 {
+            code = ErrorKind::Finding.exit_code();
+        }
+    }
+    Ok(code)
+}
+
+fn next_steps(
+    hosts: &[FoundHost],
+    providers: &[ProviderHealth],
+    engines: &[InstalledEngine],
+    project: &FoundProject,
+) -> Vec<NextStep> {
+    let mut steps = Vec::new();
+    let mut add = |command: &str, why: &str| {
+        steps.push(NextStep {
+            command: command.to_owned(),
+            why: why.to_owned(),
+        });
+    };
+    if project.untrusted > 0 || project.changed > 0 {
+        add(
+            "grove trust",
+            "look at this project's skills and agents, and use them",
+        );
+    }
+    for host in hosts.iter().filter(|host| host.mcp == Some(false)) {
+        let command = format!("grove mcp install --host {}", host.name);
+        add(&command, &format!("give {} Grove's tools", host.title));
+    }
+    let has_key = providers
+        .iter()
+        .any(|provider| matches!(provider.state, "present" | "needs none" | "not tried"));
+    match (has_key, engines.first()) {
+        (true, _) => add(
+            "grove run AGENT \"task\"",
+            "let an agent work; `grove agents list` names them",
+        ),
+        (false, Some(engine)) => {
+            let command = format!("grove run AGENT \"task\" --engine {}", engine.name);
+            add(
+                &command,
+                &format!("let an agent work, driven by {}", engine.title),
+            );
+        }
+        (false, None) => {
+            add(
+                "export ANTHROPIC_API_KEY=…",
+                "or OPENAI_API_KEY, or [providers] in the configuration: a model to ask",
+            );
+            add("grove try", "see everything without a model");
+        }
+    }
+    add(
+        "grove",
+        "what each host shows of your skills, and what needs attention",
+    );
+    steps
+}
