@@ -20,6 +20,10 @@ use crate::stamp::{self, FileId, Stamp};
 /// missing from its pins.
 const VERSION: u32 = 2;
 const MAX_GRANT_BYTES: u64 = 64 * 1024 * 1024;
+/// Bytes of the files by which a working tree and its repository know one another.
+const MAX_GIT_LINE: u64 = 8 * 1024;
+/// The folder of working trees, beside that of the grants.
+const WORKING_TREES: &str = "worktrees";
 
 /// What was seen of each file, by path below the granted folder.
 pub type Pins = BTreeMap<String, String>;
@@ -118,8 +122,46 @@ impl TrustStore {
         })
     }
 
-    /// Finds the nearest grant that covers a folder given by its canonical path.
+    /// Finds the nearest grant that covers a folder given by its canonical path. A working tree that Grove made has that of
+    /// the repository it belongs to, for what is as it was seen there.
     pub fn covering(&self, canonical: &Path) -> Lookup {
+        match self.covering_itself(canonical) {
+            Lookup::None => self
+                .of_working_tree(canonical)
+                .map_or(Lookup::None, Lookup::Granted),
+            found => found,
+        }
+    }
+
+    fn of_working_tree(&self, canonical: &Path) -> Option<Grant> {
+        let trees = files::canonical(&self.folder.parent()?.join(WORKING_TREES)).ok()?;
+        let mut below = canonical.strip_prefix(&trees).ok()?.components();
+        let (run, node) = (below.next()?, below.next()?);
+        let tree = trees.join(run).join(node);
+        let repository = repository_of(&tree)?;
+        // Joined part by part: an empty rest would leave a slash at the end, and grants are found by the letters of a path.
+        let same: PathBuf = repository.components().chain(below).collect();
+        let Lookup::Granted(grant) = self.covering_itself(&same) else {
+            return None;
+        };
+        let (path, pins) = match grant.path.strip_prefix(&repository) {
+            Ok(inside) => (tree.join(inside), grant.pins),
+            Err(_) => {
+                let prefix = repository.strip_prefix(&grant.path).ok()?;
+                let prefix = format!("{}/", prefix.to_str()?);
+                let pins = grant.pins.iter().filter_map(|(path, pin)| {
+                    let path = path.strip_prefix(&prefix)?;
+                    Some((path.to_owned(), pin.clone()))
+                });
+                (tree, Arc::new(pins.collect()))
+            }
+        };
+        // What a child changes in its tree was seen by nobody, whatever is followed in the repository.
+        let grant = Self::grant_for(&path, false).ok()?;
+        Some(Grant { pins, ..grant })
+    }
+
+    fn covering_itself(&self, canonical: &Path) -> Lookup {
         let mut problem = Lookup::None;
         for ancestor in canonical.ancestors() {
             match self.at(ancestor) {
@@ -242,6 +284,23 @@ impl Grant {
     }
 }
 
+/// The top folder of the repository that a working tree beside it belongs to, if both say so: whoever works in the tree
+/// can write what the tree says.
+fn repository_of(tree: &Path) -> Option<PathBuf> {
+    let line = |file: &Path| {
+        let bytes = files::read_bounded(file, MAX_GIT_LINE).ok()?;
+        let text = String::from_utf8(bytes).ok()?;
+        Some(text.trim_end().to_owned())
+    };
+    let own = tree.join(".git");
+    let kept = line(&own)?;
+    let kept = files::canonical(Path::new(kept.strip_prefix("gitdir: ")?)).ok()?;
+    let back = files::canonical(Path::new(&line(&kept.join("gitdir"))?)).ok()?;
+    let (trees, git) = (kept.parent()?, kept.parent()?.parent()?);
+    let is_so = back == own && trees.ends_with("worktrees") && git.ends_with(".git");
+    git.parent().filter(|_| is_so).map(Path::to_path_buf)
+}
+
 fn read(file: &Path) -> Result<Grant, GrantRefusal> {
     let bytes = files::read_own(file, MAX_GRANT_BYTES);
     let bytes = bytes.map_err(|_| GrantRefusal::Damaged)?;
@@ -296,6 +355,47 @@ mod tests {
             .unwrap();
         let next = store.for_next_look().covering(&base);
         assert!(matches!(next, Lookup::Granted(grant) if grant.follow));
+    }
+
+    #[test]
+    fn a_working_tree_has_the_pins_of_its_repository_and_of_no_other() {
+        let home = tempfile::tempdir().unwrap();
+        let base = files::canonical(home.path()).unwrap();
+        let store = TrustStore::new(base.join("state/trust"));
+        let kept = base.join("all/repository/.git/worktrees/1-0");
+        let tree = base.join("state/worktrees/run/1-0");
+        std::fs::create_dir_all(&kept).unwrap();
+        std::fs::create_dir_all(tree.join("sub")).unwrap();
+        let says = |file: &Path, text: &str| std::fs::write(file, text).unwrap();
+        says(&tree.join(".git"), &format!("gitdir: {}\n", kept.display()));
+        let grant = |folder: &str, pin: &str| {
+            let grant = TrustStore::grant_for(&base.join(folder), true).unwrap();
+            let pins = Arc::new(Pins::from([(pin.to_owned(), "digest".to_owned())]));
+            store.store(&Grant { pins, ..grant }).unwrap();
+        };
+        grant("all/repository", "sub/a");
+        assert_eq!(
+            ask(&store, &tree),
+            Lookup::None,
+            "the repository does not say so"
+        );
+        says(&kept.join("gitdir"), &format!("{}/.git\n", tree.display()));
+        for folder in [tree.clone(), tree.join("sub")] {
+            let Lookup::Granted(found) = ask(&store, &folder) else {
+                panic!("{} is trusted", folder.display());
+            };
+            assert_eq!((&found.path, found.follow), (&tree, false));
+            assert!(found.pins.contains_key("sub/a"));
+        }
+        // Of a grant for a folder above, what is in the repository.
+        store.revoke(&base.join("all/repository")).unwrap();
+        grant("all", "repository/sub/b");
+        let Lookup::Granted(found) = ask(&store, &tree) else {
+            panic!("it is trusted");
+        };
+        assert_eq!(found.pins.keys().collect::<Vec<_>>(), ["sub/b"]);
+        says(&tree.join(".git"), "gitdir: /nowhere\n");
+        assert_eq!(ask(&store, &tree), Lookup::None);
     }
 
     #[test]

@@ -324,7 +324,7 @@ fn is_partial(nodes: &[NodeView]) -> bool {
     let authors = nodes
         .iter()
         .filter(|node| node.reviews.is_none() && node.items.is_none());
-    let mut done = authors.map(|node| is_done(node));
+    let mut done = authors.map(is_done);
     let first = done.next();
     first.is_some_and(|first| done.any(|other| other != first))
 }

@@ -148,7 +148,13 @@ pub fn escape_xml(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len() + 16);
-    push_escaped_xml(&mut escaped, text);
+    let mut start = 0;
+    for (at, entity) in markup(text.as_bytes()) {
+        escaped.push_str(text.get(start..at).unwrap_or_default());
+        escaped.push_str(entity);
+        start = at + 1;
+    }
+    escaped.push_str(text.get(start..).unwrap_or_default());
     Cow::Owned(escaped)
 }
 
@@ -156,17 +162,6 @@ pub fn escape_xml(text: &str) -> Cow<'_, str> {
 pub fn escape_xml_attribute(text: &str) -> String {
     let escaped = escape_xml(text).replace('"', "&quot;");
     escaped.replace('\'', "&#x27;")
-}
-
-/// [`escape_xml`] written at the end of another text.
-pub fn push_escaped_xml(out: &mut String, text: &str) {
-    let mut start = 0;
-    for (at, entity) in markup(text.as_bytes()) {
-        out.push_str(text.get(start..at).unwrap_or_default());
-        out.push_str(entity);
-        start = at + 1;
-    }
-    out.push_str(text.get(start..).unwrap_or_default());
 }
 
 /// How many characters, all of one byte, [`escape_xml`] adds to a text.
@@ -208,9 +203,37 @@ pub fn edits(a: &str, b: &str, allowed: usize) -> Option<usize> {
     Some(strsim::osa_distance(&a, &b)).filter(|count| *count <= allowed)
 }
 
+/// The word of those that are known that another one is nearly written as.
+pub fn nearest<T: AsRef<str> + Ord>(written: &str, known: impl Iterator<Item = T>) -> Option<T> {
+    let near = known.filter_map(|word| {
+        let edits = edits(written, word.as_ref(), allowed_edits(word.as_ref()));
+        Some((edits?, word))
+    });
+    near.min().map(|(_, word)| word)
+}
+
+/// How many edits from a known word somebody may be who meant it: in a short word one letter makes another word.
+pub(crate) const fn allowed_edits(known: &str) -> usize {
+    match known.len() {
+        ..4 => 0,
+        4..7 => 1,
+        _ => 2,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nearest_word_is_one_of_a_few_edits() {
+        let known = ["model", "tools", "description"];
+        let nearest = |written| nearest(written, known.into_iter());
+        assert_eq!(nearest("modle"), Some("model"));
+        assert_eq!(nearest("descripton"), Some("description"));
+        assert_eq!(nearest("moo"), None);
+        assert_eq!(nearest("unlike-any"), None);
+    }
 
     #[test]
     fn edits_are_counted_with_swaps() {

@@ -492,8 +492,7 @@ pub(crate) enum McpHost {
     Copilot,
     /// Gemini CLI
     Gemini,
-    /// OpenCode
-    #[value(name = "opencode")]
+    #[value(name = "opencode", help = "OpenCode")]
     OpenCode,
 }
 

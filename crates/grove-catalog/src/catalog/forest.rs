@@ -249,16 +249,11 @@ impl<'a> Forest<'a> {
             }
             let folder = folder_of(snapshot, at, skill);
             let known = last.filter(|(known, _)| *known == folder);
-            let group = match known {
-                Some((_, group)) => group,
-                None => {
-                    let common = self.common_folders.get_mut(folder.0);
-                    if let Some(common) = common {
-                        *common =
-                            Some(common.map_or(folder.1, |known| common_folder(known, folder.1)));
-                    }
-                    self.folder(&mut folders, folder)
-                }
+            let group = if let Some((_, group)) = known {
+                group
+            } else {
+                self.note_common(folder);
+                self.folder(&mut folders, folder)
             };
             last = Some((folder, group));
             self.nodes[group].children.push(id);
@@ -281,6 +276,13 @@ impl<'a> Forest<'a> {
         }
         let order = |child: &NodeId| declared.iter().position(|at| *at == Some(*child));
         self.nodes[id].children.sort_by_key(order);
+    }
+
+    /// Narrows the folder that all skills of a root are in.
+    fn note_common(&mut self, (root, path): (usize, &'a str)) {
+        if let Some(common) = self.common_folders.get_mut(root) {
+            *common = Some(common.map_or(path, |known| common_folder(known, path)));
+        }
     }
 
     /// The node of a folder, made with those around it when it is met first.

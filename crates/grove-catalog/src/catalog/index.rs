@@ -149,13 +149,19 @@ impl Files {
         } else {
             shorten(&description, DESCRIPTION).into()
         };
+        // What a plain text is cut to has nothing to escape either.
+        let description = if text.is_plain {
+            description
+        } else {
+            escape_xml(&description).into_owned().into()
+        };
         let description = Some(&*description).filter(|text| !text.is_empty());
         let (prefix, id, file) = match self.of_node(id) {
             Some(file) => (prefixes.of_index(), "", file),
             None => (text.prefix, &*text.rest.id, text.rest.file),
         };
         let location = [prefixes.escaped(prefix), "/", &escape_xml(id), file];
-        Style::Xml.entry_at(out, &name, description, &location);
+        Style::Xml.escaped_entry(out, &escape_xml(&name), description, &location);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use grove_spec::text::{added_by_escape_xml, escape_xml, is_control, push_escaped_xml};
+use grove_spec::text::{added_by_escape_xml, escape_xml, is_control};
 
 use super::budget::Unit;
 use super::{INSTRUCTIONS, INSTRUCTIONS_BY_NAME};
@@ -102,6 +102,14 @@ impl Style {
         marks.before_name.len() + middle + marks.after.len()
     }
 
+    /// What a text costs that is known to be plain, or not; see [`is_plain_line`].
+    pub(crate) fn cost_of(self, text: &str, is_plain: bool, unit: Unit) -> usize {
+        match self {
+            Self::Xml | Self::Names if is_plain => text.len(),
+            _ => self.cost(text, unit),
+        }
+    }
+
     /// What a text costs once escaped.
     pub(crate) fn cost(self, text: &str, unit: Unit) -> usize {
         match self {
@@ -118,12 +126,13 @@ impl Style {
         description: Option<&str>,
         location: &str,
     ) {
-        let location = self.escape(location);
-        self.entry_at(out, name, description, &[&location]);
+        let description = description.map(|description| self.escape(description));
+        let (name, location) = (self.escape(name), self.escape(location));
+        self.escaped_entry(out, &name, description.as_deref(), &[&location]);
     }
 
-    /// The same with a location in parts that were escaped before.
-    pub(crate) fn entry_at(
+    /// The same with what was escaped before, and a location in parts.
+    pub(crate) fn escaped_entry(
         self,
         out: &mut String,
         name: &str,
@@ -132,10 +141,10 @@ impl Style {
     ) {
         let marks = self.marks();
         out.push_str(marks.before_name);
-        self.push(out, name);
+        out.push_str(name);
         if let Some(description) = description {
             out.push_str(marks.before_description);
-            self.push(out, description);
+            out.push_str(description);
             out.push_str(marks.before_location);
         } else {
             out.push_str(self.straight_to_location());
@@ -144,13 +153,6 @@ impl Style {
             out.push_str(part);
         }
         out.push_str(marks.after);
-    }
-
-    fn push(self, out: &mut String, text: &str) {
-        match self {
-            Self::Xml | Self::Names => push_escaped_xml(out, text),
-            Self::Markdown | Self::Json => out.push_str(&self.escape(text)),
-        }
     }
 
     /// How the line of an entry begins.
@@ -249,20 +251,34 @@ fn is_line(text: &str) -> bool {
 }
 
 /// Whether a text is ASCII on one line, without control characters and double blanks.
-///
-/// Without early exit the compiler makes wide compares of the loop.
 pub(crate) fn is_ascii_line(text: &str) -> bool {
+    at_a_glance(text).0
+}
+
+/// Whether a text is that and has nothing to escape between tags: it is written as it is, costs its length, and need not be
+/// looked at again. Most descriptions are, and there are as many as there are skills.
+pub(crate) fn is_plain_line(text: &str) -> bool {
+    at_a_glance(text) == (true, false)
+}
+
+/// Whether a text is ASCII on one line, and whether it has markup. Without early exit the compiler makes wide compares of
+/// the loop.
+#[inline]
+fn at_a_glance(text: &str) -> (bool, bool) {
     let bytes = text.as_bytes();
     let [first, rest @ ..] = bytes else {
-        return true;
+        return (true, false);
     };
     // Control characters, and as signed bytes everything beyond ASCII.
     let is_odd = |b: u8| u8::from(b.cast_signed() < 0x20) | u8::from(b == 0x7f);
-    let mut odd = is_odd(*first);
+    let is_markup = |b: u8| u8::from(b == b'&') | u8::from(b == b'<') | u8::from(b == b'>');
+    let (mut odd, mut markup) = (is_odd(*first), is_markup(*first));
     for (before, b) in bytes.iter().zip(rest) {
         odd |= is_odd(*b) | (u8::from(*before == b' ') & u8::from(*b == b' '));
+        markup |= is_markup(*b);
     }
-    odd == 0 && *first != b' ' && bytes.last() != Some(&b' ')
+    let is_line = odd == 0 && *first != b' ' && bytes.last() != Some(&b' ');
+    (is_line, markup != 0)
 }
 
 /// Markdown in which a text cannot begin a heading, a link, an image, code or emphasis.
@@ -341,6 +357,8 @@ mod tests {
                 let is_line =
                     text.is_ascii() && !text.contains(is_control) && words.join(" ") == text;
                 assert_eq!(is_ascii_line(&text), is_line, "{code:x} in {text:?}");
+                let is_plain = is_line && escape_xml(&text) == text;
+                assert_eq!(is_plain_line(&text), is_plain, "{code:x} in {text:?}");
             }
         }
     }

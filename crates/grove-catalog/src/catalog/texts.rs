@@ -13,7 +13,7 @@ use super::budget::Unit;
 use super::cut::shorten;
 use super::forest::{Forest, NodeId, Wishes};
 use super::locations::{Prefixes, Rest};
-use super::style::{Style, one_line, shown_name};
+use super::style::{Style, is_plain_line, one_line, shown_name};
 use super::two_threads::both;
 
 /// The standard's limit for a description; what is longer is shortened to it in any catalog, so that no
@@ -41,6 +41,8 @@ pub(crate) struct SkillText<'a> {
     pub(crate) name: Cow<'a, str>,
     /// Empty when there is none.
     pub(crate) description: Cow<'a, str>,
+    /// Nothing in the description has to be escaped in XML.
+    pub(crate) is_plain: bool,
     /// Some of the description was left out before anything was counted.
     pub(crate) is_cut: bool,
     /// Where its location begins.
@@ -74,8 +76,8 @@ impl<'a> Material<'a> {
         let (style, unit) = (request.style, request.budget.unit);
         let prefixes = Prefixes::of(snapshot, request.home, request.index_dir, style, unit);
         let cost = |text: &SkillText<'_>| {
-            let told = style.cost(&text.name, unit) + style.cost(&text.description, unit);
-            told + rest_cost(&text.rest, style, unit)
+            let described = style.cost_of(&text.description, text.is_plain, unit);
+            style.cost(&text.name, unit) + described + rest_cost(&text.rest, style, unit)
         };
         let shared = if style.has_locations() {
             BTreeSet::new()
@@ -187,11 +189,19 @@ fn of_skill(skill: &Skill) -> SkillText<'_> {
     let whole = skill.description().unwrap_or_default();
     // What nobody shows is not looked at either: a description may be as long as a file.
     let looked_at = whole.floor_char_boundary(LONGEST_DESCRIPTION * 8);
-    let description = one_line(whole.get(..looked_at).unwrap_or(whole));
+    let looked_at_text = whole.get(..looked_at).unwrap_or(whole);
+    let is_plain = is_plain_line(looked_at_text);
+    let description = if is_plain {
+        looked_at_text.into()
+    } else {
+        one_line(looked_at_text)
+    };
     let is_too_long = description.len() > LONGEST_DESCRIPTION
         && description.chars().count() > LONGEST_DESCRIPTION;
     SkillText {
         name: shown_name(skill.name()),
+        // The mark of a cut is no ASCII.
+        is_plain: is_plain && !is_too_long,
         is_cut: is_too_long || looked_at < whole.len(),
         description: if is_too_long {
             shorten(&description, LONGEST_DESCRIPTION).into()

@@ -28,7 +28,7 @@ pub enum Host {
     Copilot,
     /// Gemini CLI.
     Gemini,
-    /// OpenCode.
+    /// `OpenCode`.
     OpenCode,
 }
 

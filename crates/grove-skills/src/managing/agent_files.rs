@@ -160,9 +160,13 @@ pub(super) fn field(refusal: Refusal) -> ManageError {
 
 fn unknown_keys(text: &str, asks: &[Ask], file: &Path) -> Vec<Diagnostic> {
     let keys = compose::unknown_keys(text, asks).into_iter();
-    keys.map(|key| {
+    keys.map(|(key, meant)| {
         let message = format!("`{key}` is not a field that is known here; it is kept as written");
-        Diagnostic::new(Code::AgentUnknownField, message).in_file(file)
+        let finding = Diagnostic::new(Code::AgentUnknownField, message).in_file(file);
+        match meant {
+            Some(meant) => finding.with_help(format!("did you mean `{meant}`?")),
+            None => finding,
+        }
     })
     .collect()
 }

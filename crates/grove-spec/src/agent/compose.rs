@@ -135,13 +135,16 @@ pub fn rename(text: &str, name: &str, package: Option<&str>) -> Result<String, R
     }
 }
 
-/// The keys of those asked for that nobody here knows; they are kept as written.
-pub fn unknown_keys<'a>(text: &str, asks: &'a [Ask]) -> Vec<&'a str> {
+/// The keys of those asked for that nobody here knows, each with the one that it is nearly written as; they are kept as
+/// written.
+pub fn unknown_keys<'a>(text: &str, asks: &'a [Ask]) -> Vec<(&'a str, Option<&'static str>)> {
     let parsed = parse(text);
     let unknown = |key: &str| parsed.agent.unknown.iter().any(|entry| entry.key == key);
     asks.iter()
         .filter_map(|ask| match ask {
-            Ask::Set(key, _) if unknown(key) => Some(key.as_str()),
+            Ask::Set(key, _) if unknown(key) => {
+                Some((key.as_str(), super::known_keys::misspelt(key)))
+            }
             _ => None,
         })
         .collect()
@@ -275,7 +278,10 @@ mod tests {
             let changed = change(text, &[ask(key, "x")]).unwrap();
             let expected = text.replace("model: m\n", &format!("model: m\n{key}: x\n"));
             assert_eq!(changed, expected);
-            assert_eq!(unknown_keys(&changed, &[ask(key, "x")]), [key]);
+            let asked = [ask(key, "x")];
+            let unknown = unknown_keys(&changed, &asked);
+            let meant = (key == "desciptions").then_some("description");
+            assert_eq!(unknown, [(key, meant)]);
         }
         // Lines that move with a change before them are no new fault.
         let text = "---\nname: a\nskills:\n  - s\n  - t\ndescription: Use it:\n<b>\n---\n";

@@ -7,7 +7,7 @@ use super::formats::{Format, restricting, restriction};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
 use crate::skill::fields::bare;
-use crate::text::edits;
+use crate::text::{allowed_edits, edits};
 use crate::yaml::{Entry, Key, KnownKeys};
 
 /// A key of settings that people write in files too.
@@ -92,13 +92,7 @@ pub(super) fn misspelt(key: &str) -> Option<&'static str> {
     let written = bare(key);
     let near = own().chain(restriction::USUAL).filter_map(|own| {
         let own_bare = bare(own);
-        // In a short word one letter makes another word.
-        let allowed = match own_bare.len() {
-            ..4 => 0,
-            4..7 => 1,
-            _ => 2,
-        };
-        edits(&written, &own_bare, allowed).map(|count| (count, own))
+        edits(&written, &own_bare, allowed_edits(&own_bare)).map(|count| (count, own))
     });
     near.min().map(|(_, own)| own)
 }

@@ -14,7 +14,7 @@ use super::kinds::{
 use super::layer::{KeyAndValue, LayerReader};
 use super::{LayerScope, McpEntry, Origin, ProviderEntry, SkillEntry, Sourced};
 use crate::agent::overrides::{Field, Overrides};
-use crate::text::without_credentials;
+use crate::text::{nearest, without_credentials};
 
 /// One key as documented.
 #[derive(Debug, Clone)]
@@ -238,6 +238,21 @@ pub fn keys() -> Vec<Key> {
         about: format!("{}.", field.row().about).into(),
     });
     table().into_iter().chain(others).chain(overrides).collect()
+}
+
+/// The key that one nobody knows is nearly written as; in place of `NAME` and `KEY` stands what was written.
+pub(super) fn meant(path: &str) -> Option<String> {
+    let as_written = |key: Key| {
+        let is_open = |part: &str| part.bytes().all(|b| b.is_ascii_uppercase());
+        let written = path.split('.').map(Some).chain(std::iter::repeat(None));
+        let parts = key.path.split('.').zip(written);
+        let parts = parts.map(|(known, written)| match written {
+            Some(written) if is_open(known) => written,
+            _ => known,
+        });
+        parts.collect::<Vec<_>>().join(".")
+    };
+    nearest(path, keys().into_iter().map(as_written))
 }
 
 /// Whether only the user may set a key; `documented` is its path as [`keys`] has it.

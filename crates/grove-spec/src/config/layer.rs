@@ -237,6 +237,9 @@ impl LayerReader<'_> {
             format!("unknown key `{path}`"),
             span,
         );
+        if let (Some(meant), Some(finding)) = (keys::meant(path), self.diagnostics.last_mut()) {
+            finding.help = Some(format!("did you mean `{meant}`?"));
+        }
     }
 
     fn wrong(&mut self, path: &str, span: &Range<usize>, wanted: &str) {

@@ -70,6 +70,11 @@ const FURTHER_KEYS: &str = "version author tags category keywords tools disallow
     title triggers requires dependencies";
 
 impl SkillKey {
+    /// The keys that are known by their own names.
+    pub(super) fn names() -> impl Iterator<Item = &'static str> {
+        KEYS.iter().map(|row| row.name)
+    }
+
     /// The row of a word. One that restricts may be written in any case, with or without hyphens: another reader of
     /// the file may not care.
     pub(super) fn of(word: &str) -> Option<&'static Self> {

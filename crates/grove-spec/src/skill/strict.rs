@@ -4,6 +4,7 @@ use super::fields::{SkillKey, is_standard_name};
 use super::{Parsed, check_folder};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
+use crate::text::nearest;
 
 /// All findings about a file in a folder, as its author should see them.
 ///
@@ -32,11 +33,13 @@ pub fn validate(parsed: &Parsed, folder: &str) -> Vec<Diagnostic> {
     }
     for entry in &parsed.skill.unknown {
         if SkillKey::of(&entry.key).is_none() {
+            let message = format!("`{}` is not a key of the standard", entry.key);
+            let finding = Diagnostic::new(Code::UnknownField, message);
             findings.push(
-                Diagnostic::new(
-                    Code::UnknownField,
-                    format!("`{}` is not a key of the standard", entry.key),
-                )
+                match nearest(&entry.key, SkillKey::names()) {
+                    Some(meant) => finding.with_help(format!("did you mean `{meant}`?")),
+                    None => finding,
+                }
                 .at(entry.position),
             );
         }

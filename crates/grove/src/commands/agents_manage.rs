@@ -1,5 +1,6 @@
 //! `grove agents create | edit | rename | delete | enable | disable | reset`.
 
+use grove_catalog::hosts::AgentRules;
 use grove_skills::Environment;
 use grove_skills::managing::{Created, Manager};
 use grove_spec::agent::compose::Ask;
@@ -34,7 +35,14 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
                 scope: layer(*scope),
                 asks: &asks,
             };
-            ("create", *json, manager.create(&asked)?)
+            let mut changed = manager.create(&asked)?;
+            let hosts: Vec<&str> = AgentRules::names().collect();
+            changed.notes.push(format!(
+                "Grove alone reads this file; `grove agents export {} --host HOST` writes it for {}",
+                changed.name,
+                hosts.join(", ")
+            ));
+            ("create", *json, changed)
         }
         AgentsCommand::Edit {
             name,

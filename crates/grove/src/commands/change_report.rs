@@ -103,7 +103,10 @@ pub(super) fn print(
         "disable" => State::Disabled,
         _ => State::Ok,
     };
-    let is_as_asked = changed.state.is_none_or(|state| state == expected);
+    // Of two of one name Grove uses one, and the copy is for somebody else.
+    let is_expected =
+        |state: State| state == expected || (action == "copy" && state == State::Shadowed);
+    let is_as_asked = changed.state.is_none_or(is_expected);
     let done = match (action, changed.changed) {
         (_, false) => format!("unchanged {file}"),
         ("create", _) => format!("created {file}"),
@@ -125,7 +128,7 @@ pub(super) fn print(
     if action == "delete" {
         out.note("`grove undo` takes it back");
     }
-    if let Some(state) = changed.state.filter(|state| *state != expected) {
+    if let Some(state) = changed.state.filter(|state| !is_expected(*state)) {
         out.note(&format!("{name} is {}", state.as_str()));
         for reason in &changed.reasons {
             out.note(&one_line(&format!("  {}; {}", reason.message, reason.fix)));

@@ -49,6 +49,8 @@ pub(super) use supervise::supervise;
 pub(super) use told::print_told;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+/// Days after which a result that nobody took may be taken away like any other.
+const UNACKNOWLEDGED_DAYS: u64 = 30;
 
 /// The journal and where it is.
 struct Runs {
@@ -327,9 +329,16 @@ fn prune(runs: &Runs, days: u64, unacknowledged: bool, json: bool, out: &mut Out
         ..RunFilter::default()
     };
     let old = runs.store.runs(&filter)?;
-    let taken = old
-        .into_iter()
-        .filter(|run| run.acknowledged || unacknowledged);
+    let long_ago = at.wall.saturating_sub(UNACKNOWLEDGED_DAYS * DAY_MS);
+    // A result that nobody took waits a month for its owner; a run that somebody is still being told of is not over.
+    let taken = old.into_iter().filter(|run| {
+        let is_old = run.ended_at.is_some_and(|ended| ended <= long_ago);
+        let is_quiet = runs
+            .store
+            .outbox_of(&run.id)
+            .is_ok_and(|rows| rows.is_empty());
+        is_quiet && (run.acknowledged || unacknowledged || is_old)
+    });
     // A working tree that was left has what is nowhere else.
     let (kept, ids): (Vec<String>, Vec<String>) = taken
         .map(|run| run.id)

@@ -135,3 +135,29 @@ fn completions_offer_names_and_never_run_them() {
     assert!(complete("grove catalog --host", "cod").contains(&"codex".to_owned()));
     assert!(!session.has("home/ran"));
 }
+
+/// Whoever misspells a key is told the one that was meant, wherever keys are written.
+#[test]
+fn a_misspelt_key_is_answered_with_the_one_that_was_meant() {
+    let session = crate::session().without_bundled();
+    session.file(
+        "config/grove/config.toml",
+        "[catalog]\npined = []\n\n[skills.entries.pdf]\nenabeld = false\n\n[agents.overrides.x]\nmodle = \"o\"\n",
+    );
+    let checked = session.grove("skills check").fails(1);
+    checked.prints([
+        "did you mean `catalog.pinned`?",
+        "did you mean `skills.entries.pdf.enabled`?",
+        "did you mean `agents.overrides.x.model`?",
+    ]);
+    session.file(
+        "work/pdf/SKILL.md",
+        "---\nname: pdf\ndescription: Merges.\nlicence: MIT\n---\nx\n",
+    );
+    let validated = session.grove(["validate", &*session.path("work/pdf").to_string_lossy()]);
+    validated.fails(1).prints(["did you mean `license`?"]);
+    let created = session.done("agents create a --description d");
+    created.says(["Grove alone reads this file", "claude, codex, copilot"]);
+    let edited = session.done("agents edit a --set modle=opus");
+    edited.says(["did you mean `model`?"]);
+}

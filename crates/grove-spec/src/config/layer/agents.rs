@@ -6,7 +6,7 @@ use toml::de::{DeString, DeValue};
 use super::{Item, LayerReader};
 use crate::agent::overrides::{self, AgentOverride, Fault, Overrides, Spelling};
 use crate::codes::Code;
-use crate::config::Origin;
+use crate::config::{Origin, keys};
 use crate::diagnostic::Diagnostic;
 use crate::yaml::{Entry, Node, Value};
 
@@ -43,9 +43,12 @@ impl LayerReader<'_> {
                     ),
                 ),
             };
-            let finding = Diagnostic::new(code, message)
+            let mut finding = Diagnostic::new(code, message)
                 .in_file(self.file)
                 .with_names(vec![name.get_ref().to_string()]);
+            if let Some(meant) = keys::meant(&path).filter(|_| code == Code::ConfigUnknownKey) {
+                finding = finding.with_help(format!("did you mean `{meant}`?"));
+            }
             self.diagnostics.push(finding.at(entry.position));
         }
         let line = self.position(&name.span()).line;

@@ -197,3 +197,19 @@ fn the_names_of_pi_subagents_are_settings_here() {
     let last = String::from_utf8_lossy(&server.requests().last().unwrap().body).into_owned();
     assert!(last.contains("Looked."), "{last}");
 }
+
+#[test]
+fn a_result_that_nobody_took_waits_a_month() {
+    let (_server, session) = scene(|_, _| Reply::text("Done."));
+    let id = session.grove(["run", "worker", "x", "--bg"]).ok().stdout;
+    until(|| session.json("runs list")["runs"][0]["state"] == "complete");
+    let pruned = |days: u64| {
+        let before = format!("UPDATE runs SET ended_at = ended_at - {days} * 86400000;");
+        let file = session.path("state/grove/runs.db");
+        let journal = rusqlite::Connection::open(file).unwrap();
+        journal.execute_batch(&before).unwrap();
+        session.json("runs prune --days 1")["runs"].clone()
+    };
+    assert_eq!(pruned(29), 0, "{id}");
+    assert_eq!(pruned(2), 1, "{id}");
+}

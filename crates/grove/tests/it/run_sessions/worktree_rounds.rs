@@ -191,3 +191,85 @@ fn skills_of_a_trusted_repository_are_trusted_in_its_trees() {
     let told = activated();
     assert!(!told.contains(failed) && told.contains("# house"), "{told}");
 }
+
+#[test]
+fn agents_and_skills_of_a_trusted_repository_are_trusted_in_runs_below_its_trees() {
+    let (server, session) = scene(|task, turns| match (task, turns) {
+        ("lead", 0) => bash("echo Changed. >> .grove/skills/other/SKILL.md"),
+        ("lead", 1) => Reply::call("subagent", json!({ "agent": "helper", "task": "help" })),
+        ("help", 0) => Reply::call("skill", json!({ "name": "house" })),
+        ("help", 1) => Reply::call("skill", json!({ "name": "other" })),
+        _ => Reply::text("Done."),
+    });
+    git(&session, "init -q -b main");
+    session.definition(
+        "home/.grove/agents/boss.md",
+        "tools: read, write, bash, subagent\n",
+        "Lead.",
+    );
+    session.definition(
+        "project/.grove/agents/helper.md",
+        "tools: read\n",
+        "You help.",
+    );
+    session.skill(
+        "project/.grove/skills/house",
+        "house",
+        "The rules of this house.",
+    );
+    session.skill("project/.grove/skills/other", "other", "Other rules.");
+    git(&session, "add -A");
+    git(&session, "commit -q -m first");
+    session.trust().ok();
+    session.grove(["run", "boss", "lead", "--worktree"]).ok();
+    let bodies = server.requests();
+    let bodies: Vec<String> = bodies
+        .iter()
+        .map(|it| String::from_utf8_lossy(&it.body).into_owned())
+        .collect();
+    let helped = bodies.iter().rfind(|body| body.contains("You help."));
+    let helped = helped.unwrap_or_else(|| panic!("{bodies:?}"));
+    assert!(helped.contains("# house"), "{helped}");
+    assert!(
+        !helped.contains("Changed."),
+        "what a child wrote was seen by nobody: {helped}"
+    );
+}
+
+/// As on a full disk: nothing can be written where version control keeps what it has.
+#[test]
+fn what_cannot_be_stored_stays_is_listed_and_is_stored_when_there_is_room_again() {
+    let (_server, session) = repository(REPOSITORIES[0]);
+    git(&session, "gc -q");
+    let places: Vec<String> = (0..256_u32)
+        .map(|at| format!("project/.git/objects/{at:02x}"))
+        .collect();
+    for place in &places {
+        session.file(place, "");
+    }
+    let outcome = session.grove(["run", "worker", "echo x > made", "--worktree", "--json"]);
+    let run = super::run_of(&outcome.stdout);
+    let id = run["id"].as_str().unwrap();
+    let tree = &run["nodes"][0]["worktree"];
+    assert!(
+        tree["kept"]
+            .as_str()
+            .unwrap()
+            .contains("could not be stored"),
+        "{run}"
+    );
+    let path = std::path::Path::new(tree["path"].as_str().unwrap());
+    assert_eq!(std::fs::read_to_string(path.join("made")).unwrap(), "x\n");
+    session
+        .grove(["runs", "show", id])
+        .ok()
+        .prints(["working tree", "could not be stored"]);
+    for place in &places {
+        session.remove(place);
+    }
+    session.grove(["runs", "resume", id, "More"]).ok();
+    let shown = session.json(["runs", "diff", id]);
+    applies(&session, shown["patches"][0]["patch"].as_str().unwrap());
+    assert_eq!(session.read("fresh/made"), "x\n");
+    assert_eq!(worktrees(&session), 0);
+}
