@@ -9,6 +9,7 @@
 mod arguments;
 mod bench;
 mod fuzz;
+mod look;
 mod nemesis;
 mod programs;
 mod reference;
@@ -62,6 +63,7 @@ cargo xtask <command>
   programs --acp                OpenCode and Gemini CLI as children: the table of cases, cancel, resume; installs them
   programs --newest             the newest version of each agent program that the registry has, against the same
                                 table; says what differs, and is made to be scheduled
+  look [--output DIR]           the page of an exported run in headless Chromium, light and dark, 400 and 1,400 px wide
   fuzz TARGET [--seconds 60]    coverage-guided fuzzing of a target in fuzz/fuzz_targets
       [--keep] [--verbose] [--reproduce FILE]
   reference [--check]           writes the generated references, or says which are stale";
@@ -85,6 +87,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
         Some("bench") => bench::run(arguments)?,
         Some("bench-child") => bench::run_child(arguments)?,
         Some("fuzz") => fuzz::run(arguments)?,
+        Some("look") => look::run(arguments)?,
         Some("nemesis") => nemesis::run(arguments)?,
         Some("programs") => programs::run(arguments)?,
         Some("reference") => reference::run(arguments)?,

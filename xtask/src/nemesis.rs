@@ -30,6 +30,11 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             "GROVE_NEMESIS_RANDOM",
             random.to_string(),
         ),
+        Some("disturbances") => (
+            "run_sessions::nemesis::graphs::disturbances run_sessions::nemesis::graphs::full_disk",
+            "GROVE_NEMESIS_ALL",
+            "1".to_owned(),
+        ),
         Some("graph") => (
             "run_sessions::nemesis::graphs::whoever",
             "GROVE_NEMESIS_ALL",
@@ -61,8 +66,9 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
             times.to_string(),
         ),
         _ => {
-            let all = "one, gates, graph, sessions, shapes, engines, supervisors or verify";
-            return Err(format!("which nemesis? {all} [--runs 20]"));
+            let all =
+                "one, gates, graph, disturbances, sessions, shapes, engines, supervisors or verify";
+            return Err(format!("which nemesis? {all} [--runs 20] [--random 1000]"));
         }
     };
     let mut cargo = workspace::cargo();
@@ -71,7 +77,9 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
         cargo.arg("--release");
     }
     cargo
-        .args([test, "--", "--nocapture"])
+        .arg("--")
+        .args(test.split(' '))
+        .arg("--nocapture")
         .envs(tools::environment())
         .env(variable, value)
         .env("GROVE_SUPERVISOR_ATTEMPTS", "20000");

@@ -16,7 +16,7 @@ pub(crate) use node::{
     pi_subagents_acceptance,
 };
 pub(crate) use oracle::{install_mcp, install_oracle, install_signatures, install_yaml};
-pub(crate) use system_packages::{install_system_packages, strace_program};
+pub(crate) use system_packages::{install_system_package, install_system_packages, strace_program};
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -18,12 +18,11 @@ use crate::attention::Attention;
 use crate::command::{Command, Doubt};
 use crate::event::{Call, CallOutcome, Ending, Event, Fact, Holder, Outcome, Proof, Times, Turn};
 use crate::ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
-use crate::money::cost_of;
-use crate::plan::{Plan, Work, limit_reached};
+use crate::plan::{Plan, Work};
 use crate::refused::{Damaged, Refused};
 use crate::state::{
-    AttemptState, CallState, Cause, Continued, Execution, LimitKind, NodeState, OpenEffect, Said,
-    State, StopReason,
+    AttemptState, CallState, Cause, Continued, Execution, NodeState, OpenEffect, Said, State,
+    StopReason,
 };
 use crate::usage::Usage;
 use crate::verdict;
@@ -72,6 +71,7 @@ pub fn advance(plan: &Plan, state: &mut State, event: &Event) -> Result<Step, Re
         Fact::Compacted { of, epoch, turns } => run.compacted(of, *epoch, *turns)?,
         Fact::Noticed { of, epoch, why } => run.noticed(of, *epoch, *why)?,
         Fact::Turned { of, epoch, turn } => run.turned(of, *epoch, turn)?,
+        Fact::Wasted { of, epoch, usage } => run.wasted(of, *epoch, *usage)?,
         Fact::Called { of, epoch, call } => run.called(of, *epoch, call)?,
         Fact::Returned {
             of,
@@ -235,28 +235,26 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// What came to nothing is spent all the same.
+    fn wasted(&mut self, of: &Attempt, epoch: u32, usage: Usage) -> Result<(), Refused> {
+        self.check_epoch(of, epoch)?;
+        self.spend(of, usage);
+        self.stop_at_limit(of);
+        Ok(())
+    }
+
     /// The next request is refused by stopping whoever would make it before it can.
     fn stop_at_limit(&mut self, of: &Attempt) {
-        let reached = |limit, observed| limit_reached(LimitKind::Tokens, limit, observed);
-        let spent = self.state.spent.counted();
-        if let Some(cause) = reached(self.plan.tree.max_tokens, spent) {
+        if let Some(cause) = self.state.tree_spent(self.plan) {
             return self.stop_everything(&StopReason::Limit { cause }, false);
         }
-        if let Some(limit) = self.plan.tree.max_cost {
-            let cost = cost_of(self.plan, self.state);
-            let cost = cost.unwrap_or(u64::MAX);
-            if let Some(cause) = limit_reached(LimitKind::Cost, Some(limit), cost) {
-                return self.stop_everything(&StopReason::Limit { cause }, false);
-            }
-        }
+        let spent = self.state.child_spent(self.plan, &of.node);
         let child = self.plan.child(&of.node);
-        let limit = child.and_then(|child| child.limits.max_tokens);
-        let observed = self.spent_on(&of.node);
         // After its last turn a child has one more, to sum up.
         let turns = self.attempt(of).map_or(0, |attempt| attempt.turns);
         let summed_up = u64::from(turns).saturating_sub(1);
         let of_turns = child.and_then(|child| child.limits.turns_reached(summed_up));
-        if let Some(cause) = reached(limit, observed).or(of_turns) {
+        if let Some(cause) = spent.or(of_turns) {
             self.stop_attempt(of, &StopReason::Limit { cause }, false);
         }
     }
@@ -269,17 +267,6 @@ impl Run<'_> {
         if let Some(attempt) = self.attempt_mut(of) {
             attempt.usage += usage;
         }
-    }
-
-    /// What all attempts at a node have spent: another model does not get a new budget.
-    fn spent_on(&self, node: &NodeId) -> u64 {
-        let node = self.state.nodes.get(node);
-        let attempts = node.map_or(&[][..], |node| &node.attempts);
-        let spent = attempts.iter().flat_map(|attempt| {
-            let below = attempt.nested.usage.counted();
-            [attempt.usage.counted(), below]
-        });
-        spent.fold(0, u64::saturating_add)
     }
 
     fn called(&mut self, of: &Attempt, epoch: u32, call: &Call) -> Result<(), Refused> {
@@ -377,6 +364,10 @@ impl Run<'_> {
             attempt.unheard = unheard;
         }
         self.close_all_of(of);
+        // Its next model, and everybody else, may have nothing left by what it lost.
+        if !ending.lost.is_nothing() {
+            self.stop_at_limit(of);
+        }
         self.prove(of);
     }
 
@@ -698,8 +689,7 @@ impl Run<'_> {
     }
 
     fn attempt(&self, of: &Attempt) -> Option<&AttemptState> {
-        let at = usize::try_from(of.n).ok()?.checked_sub(1)?;
-        self.state.nodes.get(&of.node)?.attempts.get(at)
+        self.state.attempt(of)
     }
 
     fn attempt_mut(&mut self, of: &Attempt) -> Option<&mut AttemptState> {

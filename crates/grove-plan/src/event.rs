@@ -45,6 +45,29 @@ impl Times {
     }
 }
 
+impl Fact {
+    /// The child at work that tells it.
+    pub fn told_by(&self) -> Option<&Attempt> {
+        match self {
+            Self::Told { of, .. }
+            | Self::Compacted { of, .. }
+            | Self::Noticed { of, .. }
+            | Self::Turned { of, .. }
+            | Self::Wasted { of, .. }
+            | Self::Called { of, .. }
+            | Self::Returned { of, .. } => Some(of),
+            Self::Submitted { .. }
+            | Self::Leased { .. }
+            | Self::Answered { .. }
+            | Self::Gone { .. }
+            | Self::Wanted { .. }
+            | Self::Fired { .. }
+            | Self::Delegated { .. }
+            | Self::Used { .. } => None,
+        }
+    }
+}
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "camelCase")]
@@ -124,6 +147,15 @@ pub enum Fact {
         epoch: u32,
         /// What it said and what that cost.
         turn: Turn,
+    },
+    /// A request took something and came to nothing. It is recorded before the next one is made.
+    Wasted {
+        /// Whose request.
+        of: Attempt,
+        /// The epoch of its start.
+        epoch: u32,
+        /// What it took.
+        usage: Usage,
     },
     /// A tool is about to run.
     Called {

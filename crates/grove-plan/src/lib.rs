@@ -9,6 +9,7 @@
 
 mod advance;
 mod attention;
+mod budget;
 mod command;
 mod compose;
 mod contract;

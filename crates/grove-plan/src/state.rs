@@ -14,7 +14,7 @@ use crate::event::{
     ReviewVerdict, Times, TreeBefore,
 };
 use crate::evidence::Seen;
-use crate::ids::{CallId, EffectId, NodeId};
+use crate::ids::{Attempt, CallId, EffectId, NodeId};
 use crate::usage::Usage;
 
 /// Everything that is known about a run.
@@ -513,6 +513,12 @@ pub enum StopReason {
 }
 
 impl State {
+    /// What is known of an attempt.
+    pub fn attempt(&self, of: &Attempt) -> Option<&AttemptState> {
+        let at = usize::try_from(of.n).ok()?.checked_sub(1)?;
+        self.nodes.get(&of.node)?.attempts.get(at)
+    }
+
     /// The run as a whole: under way while a node is, otherwise what the worst of its nodes came to.
     pub fn run(&self) -> RunState {
         let executions = || self.nodes.values().map(|node| &node.execution);

@@ -9,7 +9,7 @@ mod inbox;
 
 use std::sync::Arc;
 
-use grove_exec::{StopTokens, now};
+use grove_exec::StopTokens;
 use grove_model::{
     Block, ModelAnswer, ModelError, ModelEvent, ModelRequest, StopKind, Thinking, ToolChoice,
 };
@@ -24,6 +24,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::attempt_log::{AttemptLog, LogLine};
 use crate::models::ModelSource;
+use crate::supervisor::{blocking, draft};
 use crate::told::Told;
 use crate::tools::Toolbox;
 pub(crate) use child_end::{AnswerFile, ChildEnd};
@@ -86,8 +87,6 @@ impl NativeChild {
         for name in conversation.skills_given() {
             let _ = self.toolbox.skill(name);
         }
-        // What requests took that were too long.
-        let mut lost = Usage::default();
         loop {
             if let Some(finish) = self.settle_calls(&mut conversation).await? {
                 return Ok(conversation.end(finish));
@@ -103,14 +102,14 @@ impl NativeChild {
             if let Some(turns) = conversation.too_long(overhead) {
                 self.compact(&mut conversation, turns).await?;
             }
-            let mut answer = match self.ask(&conversation).await {
+            let answer = match self.ask(&conversation).await {
                 Ok(answer) => answer,
                 Err((error, partial)) => {
                     // What is known of the window may be wrong, or nothing.
                     let is_too_long = error.failure() == Some(ModelFailure::ContextTooLong);
                     if let Some(turns) = conversation.half().filter(|_| is_too_long) {
                         if let ModelError::Provider(error) = &error {
-                            lost += error.usage;
+                            self.record_waste(error.usage).await?;
                         }
                         self.compact(&mut conversation, turns).await?;
                         continue;
@@ -122,11 +121,9 @@ impl NativeChild {
                     if let ModelError::Provider(error) = error {
                         end.lost = error.usage;
                     }
-                    end.lost += std::mem::take(&mut lost);
                     return Ok(end);
                 }
             };
-            answer.lost += std::mem::take(&mut lost);
             self.record_turn(&answer).await?;
             conversation.add_turn(answer.blocks, &answer.stop, &answer.usage);
         }
@@ -207,6 +204,8 @@ impl NativeChild {
             thinking: self.model.thinking.unwrap_or(Thinking::Off),
         };
         let mut said = String::new();
+        // What the try under way took, and what is recorded of those before it.
+        let (mut used, mut wasted) = (Usage::default(), Usage::default());
         let mut on_event = |event: ModelEvent| match event {
             ModelEvent::TextDelta { text, .. } => {
                 said.push_str(&text);
@@ -218,6 +217,15 @@ impl NativeChild {
             } => {
                 let text = format!("asking again after {failure}: {message}");
                 self.log.write(&LogLine::Note { text });
+                let lost = std::mem::take(&mut used);
+                if !lost.is_nothing() {
+                    blocking(|| self.waste(lost));
+                    wasted += lost;
+                }
+            }
+            ModelEvent::Usage { usage } => {
+                used = usage;
+                self.log.touch();
             }
             ModelEvent::Warning { message } => self.log.write(&LogLine::Note { text: message }),
             _ => self.log.touch(),
@@ -227,7 +235,52 @@ impl NativeChild {
             .client
             .ask(&request, &mut on_event, &self.stop.soft)
             .await;
-        asked.map_err(|error| (error, said))
+        let left = |lost: Usage| {
+            if wasted.is_nothing() {
+                lost
+            } else {
+                lost.since(&wasted)
+            }
+        };
+        match asked {
+            Ok(mut answer) => {
+                answer.lost = left(answer.lost);
+                Ok(answer)
+            }
+            Err(mut error) => {
+                if let ModelError::Provider(error) = &mut error {
+                    error.usage = left(error.usage);
+                }
+                Err((error, said))
+            }
+        }
+    }
+
+    /// Records what a request took that came to nothing, before it is made again: that may be one too many.
+    fn waste(&self, usage: Usage) {
+        let appended = self
+            .store
+            .append(&self.run, draft(self.wasted(usage), Vec::new()));
+        match appended {
+            Ok(appended) => self.heed(&appended),
+            // Somebody else drives this child, or nobody.
+            Err(_) => self.stop.tell(true),
+        }
+    }
+
+    async fn record_waste(&self, usage: Usage) -> Result<(), NotOurs> {
+        if !usage.is_nothing() {
+            self.append(self.wasted(usage), Vec::new()).await?;
+        }
+        Ok(())
+    }
+
+    fn wasted(&self, usage: Usage) -> Fact {
+        Fact::Wasted {
+            of: self.of.clone(),
+            epoch: self.epoch,
+            usage,
+        }
     }
 
     async fn record_turn(&self, answer: &ModelAnswer) -> Result<(), NotOurs> {
@@ -248,24 +301,16 @@ impl NativeChild {
             epoch: self.epoch,
             turn,
         };
-        let appended = self.append(fact, artifacts).await?;
-        self.heed(&appended);
-        Ok(())
+        self.append(fact, artifacts).await.map(drop)
     }
 
-    /// A limit that this very event reached stops the child before its next request.
+    /// A limit that was reached stops the child before its next request, whoever reached it.
     fn heed(&self, appended: &Appended) {
-        let is_stop = |effect: &EffectId| effect.kind == EffectKind::Stop && effect.of == self.of;
-        if appended.step.opened.iter().any(is_stop) {
+        if appended.is_stopping {
             self.stop.tell(false);
         }
-        let others = appended.others.iter();
-        for other in others.clone() {
+        for other in &appended.others {
             let _ = self.news.send(other.clone());
-        }
-        // Told to stop by a run above in the same moment.
-        if others.clone().any(|other| *other == self.run) {
-            self.stop.tell(false);
         }
         if !appended.step.opened.is_empty() {
             let _ = self.news.send(self.run.clone());
@@ -273,12 +318,8 @@ impl NativeChild {
     }
 
     async fn append(&self, fact: Fact, artifacts: Vec<Vec<u8>>) -> Result<Appended, NotOurs> {
-        let draft = Draft {
-            fact,
-            artifacts,
-            at: now(),
-        };
-        let appended = append(&self.store, &self.run, draft).await?;
+        let appended = append(&self.store, &self.run, draft(fact, artifacts)).await?;
+        self.heed(&appended);
         let unheard = appended.unheard.iter().filter(|of| **of == self.of);
         self.inbox.expect(unheard.count());
         Ok(appended)

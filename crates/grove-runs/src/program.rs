@@ -60,6 +60,8 @@ pub(crate) struct ProgramChild<'a> {
     /// The program's file.
     pub(crate) file: &'a Path,
     pub(crate) child: &'a Child,
+    /// Whether a budget counts what it asks for.
+    pub(crate) has_budget: bool,
     /// Where it works.
     pub(crate) work_folder: PathBuf,
     /// The system text.
@@ -318,6 +320,7 @@ impl ProgramChild<'_> {
             of: self.of.clone(),
             epoch: self.epoch,
             limits: self.child.limits.clone(),
+            has_budget: self.has_budget,
             told: [self.system.clone(), self.talk.message.clone()],
             log: Arc::clone(&self.log),
             stop: self.stop.clone(),

@@ -412,7 +412,8 @@ impl Shared {
     }
 }
 
-fn draft(fact: Fact, artifacts: Vec<Vec<u8>>) -> Draft {
+/// A fact as it is recorded now.
+pub(crate) fn draft(fact: Fact, artifacts: Vec<Vec<u8>>) -> Draft {
     Draft {
         fact,
         artifacts,

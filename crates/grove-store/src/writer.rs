@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use grove_plan::{
-    Attempt, EffectId, EffectKind, Event, Fact, Parent, Plan, State, Step, Times, Usage, Wish,
-    advance,
+    Attempt, EffectId, EffectKind, Event, Fact, Parent, Plan, Refused, State, Step, Times, Usage,
+    Wish, advance,
 };
 use grove_spec::Digest;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
@@ -40,6 +40,8 @@ pub struct Appended {
     pub unheard: Vec<Attempt>,
     /// Whether the run is over.
     pub is_over: bool,
+    /// Whether the child that tells it was told to stop, by this or by something before: it makes no further request.
+    pub is_stopping: bool,
     /// Other runs in which something follows from it: those above.
     pub others: Vec<String>,
 }
@@ -349,12 +351,46 @@ fn append(
     run: &str,
     draft: Draft,
 ) -> Result<Appended, StoreError> {
+    if let Fact::Wanted {
+        wish: Wish::Resume { .. } | Wish::Answer { .. },
+        ..
+    } = &draft.fact
+    {
+        check_left_above(transaction, known, run)?;
+    }
     let (mut appended, spent) = append_to(transaction, known, run, draft)?;
     if let Some(spent) = spent.filter(|spent| !spent.usage.is_nothing()) {
         let at = appended.event.at;
         appended.others = spend_above(transaction, known, run, &spent, at)?;
     }
+    // Looked at last: a run above may have had it stopped.
+    if let Some(of) = appended.event.fact.told_by() {
+        let state = known.runs.get(run).map(|current| &current.state);
+        let attempt = state.and_then(|state| state.attempt(of));
+        appended.is_stopping = attempt.is_some_and(|attempt| attempt.stopping.is_some());
+    }
     Ok(appended)
+}
+
+/// Refuses that somebody goes on whose tree has nothing left: its own run may not know.
+fn check_left_above(
+    transaction: &Transaction<'_>,
+    known: &mut KnownRuns,
+    run: &str,
+) -> Result<(), StoreError> {
+    let mut above = up_to_date(transaction, known, run)?.parent.clone();
+    while let Some(Parent { run, of }) = above.take() {
+        // One that was pruned counts nothing any more.
+        let current = match up_to_date(transaction, known, &run) {
+            Err(StoreError::NoRun(_)) => return Ok(()),
+            current => current?,
+        };
+        if let Some(cause) = current.state.nothing_left(&current.plan, &of.node) {
+            return Err(Refused::Spent(cause).into());
+        }
+        above.clone_from(&current.parent);
+    }
+    Ok(())
 }
 
 /// What a run spent that a child asked for.
@@ -413,6 +449,7 @@ fn append_to(
         event,
         step,
         is_over,
+        is_stopping: false,
         others: Vec::new(),
     };
     Ok((appended, spent))
@@ -437,12 +474,12 @@ fn spend_above(
         };
         append_one(transaction, known, &id, fact, at)?;
         let current = up_to_date(transaction, known, &id)?;
-        let node = current.state.nodes.get(&of.node);
-        let attempt = node.and_then(|node| {
-            let at = usize::try_from(of.n).ok()?.checked_sub(1)?;
-            node.attempts.get(at)
-        });
-        is_ending |= attempt.is_some_and(|attempt| attempt.stopping.is_some());
+        let attempt = current.state.attempt(&of);
+        is_ending |= attempt.is_some_and(|attempt| attempt.stopping.is_some())
+            || current
+                .state
+                .nothing_left(&current.plan, &of.node)
+                .is_some();
         above.clone_from(&current.parent);
         others.push(id);
     }

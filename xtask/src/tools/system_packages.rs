@@ -12,10 +12,11 @@ use crate::step;
 pub(crate) fn install_system_packages() -> Result<(), String> {
     ["strace", "tmux", "faketime"]
         .into_iter()
-        .try_for_each(install)
+        .try_for_each(install_system_package)
 }
 
-fn install(package: &str) -> Result<(), String> {
+/// Installs a program whose package has its name, unless it is there.
+pub(crate) fn install_system_package(package: &str) -> Result<(), String> {
     if find_on_path(package).is_some() {
         return Ok(());
     }

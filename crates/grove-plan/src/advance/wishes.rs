@@ -6,9 +6,8 @@ use super::{Run, stopped};
 use crate::command::Command;
 use crate::event::Wish;
 use crate::ids::{Attempt, EffectId, EffectKind, NodeId};
-use crate::plan::limit_reached;
 use crate::refused::Refused;
-use crate::state::{Cause, Continued, Execution, LimitKind, Said, StopReason};
+use crate::state::{Cause, Continued, Execution, Said, StopReason};
 
 impl Run<'_> {
     pub(super) fn wanted(&mut self, by: &str, id: &str, wish: &Wish) -> Result<(), Refused> {
@@ -149,16 +148,11 @@ impl Run<'_> {
 
     /// The limit that a child, or the whole run, has come to already.
     pub(super) fn nothing_left_for(&self, id: &NodeId) -> Option<Cause> {
-        let limits = self.plan.child(id).map(|child| &child.limits);
-        let tokens = limits.and_then(|limits| limits.max_tokens);
-        let whole = self.plan.tree.max_tokens;
-        let time = self.plan.tree.timeout_ms;
-        limit_reached(LimitKind::Tokens, tokens, self.spent_on(id))
-            .or_else(|| limit_reached(LimitKind::Tokens, whole, self.state.spent.counted()))
-            .or_else(|| {
-                let limit_ms = time.filter(|limit| self.worked() >= *limit)?;
-                Some(Cause::TimedOut { limit_ms })
-            })
+        self.state.nothing_left(self.plan, id).or_else(|| {
+            let limit_ms = self.plan.tree.timeout_ms;
+            let limit_ms = limit_ms.filter(|limit| self.worked() >= *limit)?;
+            Some(Cause::TimedOut { limit_ms })
+        })
     }
 
     fn steer(&mut self, node: &NodeId, message: Digest) -> Result<(), Refused> {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use grove_plan::{
     Accepted, Attempt, CallId, CapturedWork, Check, CheckEnd, CheckResult, Command, Contract,
-    Delivered, EffectId, EffectKind, Event, Execution, Expanded, Fact, FanOut, Finish, GroupRules,
-    Item, ModelFailure, Node, NodeId, NodeState, OnComplete, Outcome, Output, Plan, Proof,
-    Question, ReviewPlan, ReviewVerdict, Seen, State, Step, Times, TreeBefore, Usage, Wish, Work,
-    WorktreePlan, advance, fold,
+    Delivered, EffectId, EffectKind, Ending, Event, Execution, Expanded, Fact, FanOut, Finish,
+    GroupRules, Item, ModelFailure, Node, NodeId, NodeState, OnComplete, Outcome, Output, Plan,
+    Proof, Question, ReviewPlan, ReviewVerdict, Seen, State, Step, Times, TreeBefore, Usage, Wish,
+    Work, WorktreePlan, advance, fold,
 };
 use grove_spec::Digest;
 use proptest::prelude::*;
@@ -213,6 +213,11 @@ fn some_fact(state: &State, choice: u32, detail: u32) -> Fact {
     match choice % 16 {
         0..=4 => leased(&effect, open.epoch + u32::from(!detail.is_multiple_of(7))),
         5 => turned(&of, epoch, u64::from(detail % 20)),
+        6 if detail.is_multiple_of(4) => Fact::Wasted {
+            of,
+            epoch,
+            usage: tokens(detail),
+        },
         6 => called(&of, epoch, &call, detail.is_multiple_of(2)),
         7 => returned(&of, epoch, &call),
         8 => Fact::Gone {
@@ -228,10 +233,7 @@ fn some_fact(state: &State, choice: u32, detail: u32) -> Fact {
         },
         11 if detail % 3 == 1 => Fact::Used {
             of,
-            usage: Usage {
-                input: u64::from(detail % 20),
-                ..Usage::default()
-            },
+            usage: tokens(detail),
             cost: None,
         },
         10 | 11 => wanted,
@@ -240,6 +242,13 @@ fn some_fact(state: &State, choice: u32, detail: u32) -> Fact {
             effect,
             epoch,
         },
+    }
+}
+
+fn tokens(detail: u32) -> Usage {
+    Usage {
+        input: u64::from(detail % 20),
+        ..Usage::default()
     }
 }
 
@@ -316,7 +325,11 @@ fn some_outcome(kind: EffectKind, detail: u32) -> Outcome {
             output: Digest::of(b""),
         }),
         (EffectKind::Stop, 1..) | (_, 4) => Outcome::Told,
-        (_, 0) => ended(model_failure(ModelFailure::Rate), Output::default()),
+        (_, 0) => Outcome::Ended(Ending {
+            finish: model_failure(ModelFailure::Rate),
+            output: Output::default(),
+            lost: tokens(detail / 6),
+        }),
         (_, 1) => ended(Finish::Interrupted, text("x")),
         (_, 2) => ended(Finish::Answered, Output::default()),
         (_, _) => ended(Finish::Answered, structured),
@@ -477,9 +490,18 @@ fn check_limits(world: &World) {
     for event in &world.journal {
         let (of, turn) = match &event.fact {
             Fact::Turned { of, turn, .. } => (of, turn),
-            Fact::Used { of, usage, .. } => {
+            Fact::Used { of, usage, .. } | Fact::Wasted { of, usage, .. } => {
                 *spent.entry(&of.node).or_default() += usage.counted();
                 whole += usage.counted();
+                continue;
+            }
+            Fact::Answered {
+                effect,
+                outcome: Outcome::Ended(Ending { lost, .. }),
+                ..
+            } => {
+                *spent.entry(&effect.of.node).or_default() += lost.counted();
+                whole += lost.counted();
                 continue;
             }
             Fact::Called { of, .. } => {
@@ -610,7 +632,10 @@ fn check_duplicate(world: &mut World, fact: &Fact) {
     let was = world.state.clone();
     let again = world.journal.last().unwrap().clone();
     assert!(advance(&world.plan, &mut world.state, &again).is_err());
-    if !matches!(fact, Fact::Turned { .. } | Fact::Used { .. }) {
+    if !matches!(
+        fact,
+        Fact::Turned { .. } | Fact::Used { .. } | Fact::Wasted { .. }
+    ) {
         let as_new = Event {
             seq: was.seq + 1,
             at: Times::default(),

@@ -14,13 +14,12 @@ use grove_exec::{StopTokens, now};
 use grove_model::{
     AnswerCounter, Api, AskedRequest, Block, CountedAnswer, ModelError, Relay, RelayedAnswer,
 };
-use grove_plan::{
-    AddedText, Attempt, Cause, EffectId, EffectKind, Fact, Limits, ModelFailure, Turn, Usage,
-};
+use grove_plan::{AddedText, Attempt, Cause, Fact, Limits, ModelFailure, Turn, Usage};
 use grove_store::{Draft, Store};
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Bytes, Frame, Incoming};
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -43,6 +42,8 @@ pub(super) struct Metered {
     pub(super) of: Attempt,
     pub(super) epoch: u32,
     pub(super) limits: Limits,
+    /// Whether a budget counts what is asked: then one request is made after the other, so that one at most is too many.
+    pub(super) has_budget: bool,
     /// What the child is told, in order.
     pub(super) told: [String; 2],
     pub(super) log: Arc<AttemptLog>,
@@ -80,6 +81,8 @@ struct Metering {
     is_begun: AtomicBool,
     /// What it had beside what the child is told, until that is recorded with the first answer.
     added: Mutex<Option<AddedText>>,
+    /// Taken by each request in turn, where a budget counts them.
+    turn: Arc<Semaphore>,
     /// Answers on their way; what they took is recorded before the attempt ends.
     answers: TaskTracker,
 }
@@ -91,6 +94,7 @@ impl Meter {
             reading: Mutex::default(),
             is_begun: AtomicBool::new(false),
             added: Mutex::default(),
+            turn: Arc::new(Semaphore::new(1)),
             answers: TaskTracker::new(),
         });
         let shared = Arc::clone(&metering);
@@ -134,6 +138,10 @@ impl Metering {
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
         let api = Api::asked_at(request.uri().path());
+        let turn = match api.filter(|_| self.metered.has_budget) {
+            Some(_) => Arc::clone(&self.turn).acquire_owned().await.ok(),
+            None => None,
+        };
         if api.is_some()
             && let Some(why) = self.limit_reached()
         {
@@ -177,6 +185,8 @@ impl Metering {
             .map(|api| AnswerCounter::new(api, answer.is_stream(), request_bytes));
         let metering = Arc::clone(&self);
         self.answers.spawn(async move {
+            // Given back when what it took is recorded.
+            let _turn = turn;
             match (counter, api) {
                 (Some(counter), _) => metering.pass_on(answer, counter, sender).await,
                 (None, Some(_)) => metering.pass_on_refusal(answer, sender).await,
@@ -314,14 +324,14 @@ impl Metering {
             self.reading().is_not_ours = true;
             return metered.stop.tell(true);
         };
-        let opened = &appended.step.opened;
-        let is_stop =
-            |effect: &EffectId| effect.kind == EffectKind::Stop && effect.of == metered.of;
-        if opened.iter().any(is_stop) {
+        if appended.is_stopping {
             metered.stop.tell(false);
         }
-        if !opened.is_empty() {
+        if !appended.step.opened.is_empty() {
             let _ = metered.news.send(metered.run.clone());
+        }
+        for other in appended.others {
+            let _ = metered.news.send(other);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use grove_exec::{Git, Program, StopTokens};
 use grove_model::Places;
 use grove_plan::{
-    Attempt, Attention, Cause, Child, Contract, Fact, NodeId, Parent, Variables, compose,
+    Attempt, Attention, Cause, Child, Contract, Fact, NodeId, Parent, Plan, Variables, compose,
 };
 use grove_spec::Digest;
 use grove_store::LoadedRun;
@@ -217,6 +217,7 @@ impl Shared {
             file,
             work_folder,
             child,
+            has_budget: self.has_budget(loaded, child),
             talk: Talk::of(&self.store, loaded, of, &told, &home),
             system: told.system,
             model: model.id,
@@ -234,6 +235,28 @@ impl Shared {
         };
         let end = driven.drive().await.ok();
         Ok(end.map(|end| self.with_output(end, (child, of), loaded, &toolbox)))
+    }
+
+    /// Whether what a child spends counts against a budget: its own, its run's or that of a run above.
+    fn has_budget(&self, loaded: &LoadedRun, child: &Child) -> bool {
+        let is_limited =
+            |plan: &Plan| plan.tree.max_tokens.is_some() || plan.tree.max_cost.is_some();
+        let mut found = child.limits.max_tokens.is_some() || is_limited(&loaded.plan);
+        let mut above = loaded.parent.clone();
+        while let Some(parent) = above.take().filter(|_| !found) {
+            match self.store.load(&parent.run) {
+                Ok(loaded) => {
+                    found = is_limited(&loaded.plan) || {
+                        let asks = loaded.plan.child(&parent.of.node);
+                        asks.is_some_and(|child| child.limits.max_tokens.is_some())
+                    };
+                    above = loaded.parent;
+                }
+                // Nobody knows, so it is held to one.
+                Err(_) => found = true,
+            }
+        }
+        found
     }
 
     async fn child(

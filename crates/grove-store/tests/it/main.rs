@@ -4,6 +4,7 @@
     reason = "a test that cannot go on should say why"
 )]
 
+mod budgets;
 mod damage;
 mod journal;
 mod processes;

@@ -491,6 +491,10 @@ fn line_of(event: &Event) -> String {
             "{of} the model answered: {} in, {} out, {}",
             turn.usage.input, turn.usage.output, turn.stop
         ),
+        Fact::Wasted { of, usage, .. } => format!(
+            "{of} a request came to nothing: {} in, {} out",
+            usage.input, usage.output
+        ),
         Fact::Delegated { of, run, .. } => format!("{of} asked for run {run}"),
         Fact::Used { of, usage, .. } => format!(
             "{of} a run below it used {} in, {} out",

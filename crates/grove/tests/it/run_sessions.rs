@@ -32,6 +32,7 @@ mod skill_variables;
 mod submodules;
 mod supervisors;
 mod told;
+mod tree_budgets;
 mod verdicts;
 mod worktree_rounds;
 mod worktree_setup;

@@ -5,9 +5,9 @@
 // SDK is the folder of the package. TRANSPORT is `stdio`, for which PROGRAM is started, or `http`, for which PROGRAM is the
 // address. Prints one line for each step; the last one is `done`.
 
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { strict as assert } from "node:assert";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const [sdk, transport, stepsFile, program, token] = process.argv.slice(2);
@@ -84,7 +84,11 @@ const take = async (step) => {
   if (step.subscribe) await client.subscribeResource({ uri: filled(step.subscribe) });
   else if (step.unsubscribe) await client.unsubscribeResource({ uri: filled(step.unsubscribe) });
   else if (step.updated) await within(step.updated, () => heard.includes(filled(step.updated)));
-  else if (step.read) check(step, (await client.readResource({ uri: filled(step.read) })).contents[0].text, false);
+  else if (step.write) {
+    const file = join(process.env.HOME, step.write);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, step.text);
+  } else if (step.read) check(step, (await client.readResource({ uri: filled(step.read) })).contents[0].text, false);
   else if (step.start) {
     const abort = new AbortController();
     const progress = [];

@@ -67,6 +67,10 @@ class Steps:
             async with asyncio.timeout(LIMIT):
                 while uri not in self.heard:
                     await asyncio.sleep(0.02)
+        elif "write" in step:
+            file = pathlib.Path(os.environ["HOME"], step["write"])
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(step["text"])
         elif "read" in step:
             read = await self.client.read_resource(self.filled(step["read"]))
             self.check(step, read.contents[0].text, False)

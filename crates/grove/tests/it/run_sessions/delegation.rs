@@ -1,18 +1,15 @@
 //! Children that ask other agents: runs below a run, with its depth, its budget and no more than its powers.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use grove_testkit::model_server::{ModelServer, Reply, Script};
 use grove_testkit::session::{Session, USER_CONFIG};
 use serde_json::{Value, json};
 
 use super::graphs::scene;
-use super::{KEY, bash, end_all, engines, run_of, until};
+use super::{bash, end_all, run_of, until};
 
-const BOSS: &str = "home/.grove/agents/boss.md";
+pub(super) const BOSS: &str = "home/.grove/agents/boss.md";
 
-fn ask(agent: &str, task: &str) -> Reply {
+pub(super) fn ask(agent: &str, task: &str) -> Reply {
     Reply::call("subagent", json!({ "agent": agent, "task": task }))
 }
 
@@ -312,65 +309,4 @@ fn after_everything_was_killed_the_run_below_is_the_same() {
         last.contains("run ") && !last.contains("outcome unknown: "),
         "{last}"
     );
-}
-
-/// Several that ask others, a program beside them, requests that fail and are made again, and children that are to go on:
-/// all of it has one budget, and beyond it nobody makes more than the request that was under way.
-#[test]
-fn a_budget_bears_everybody_in_a_tree_and_one_request_of_each_more() {
-    const BUDGET: u64 = 600;
-    const EACH: u64 = 24;
-    // Three that lead, one below each of them, and the program.
-    const LIVE: u64 = 7;
-    let (asked, answered) = (AtomicU64::new(0), Arc::new(AtomicU64::new(0)));
-    let answers = Arc::clone(&answered);
-    let server = ModelServer::start(Script::chosen_by(move |_, request| {
-        let body = String::from_utf8_lossy(&request.body).into_owned();
-        let is_first = !body.contains("tool_use_id");
-        if asked.fetch_add(1, Ordering::Relaxed) % 5 == 3 {
-            return Reply::error(529, "overloaded");
-        }
-        answers.fetch_add(1, Ordering::Relaxed);
-        if body.contains("lead the ") && is_first {
-            return ask("worker", "dig");
-        }
-        if body.contains("dig by program") {
-            return Reply::call("Bash", json!({ "command": "true", "description": "d" }));
-        }
-        // The program takes its time to begin.
-        bash("sleep 0.3")
-    }));
-    let server = server.unwrap();
-    let session = engines::scene(&server)
-        .with_env("ANTHROPIC_BASE_URL", server.url())
-        .with_env("ANTHROPIC_API_KEY", KEY);
-    session.definition(BOSS, "tools: read, bash, write, subagent\n", "You lead.");
-    let task = |name: &str| json!({ "agent": "boss", "task": format!("lead the {name}") });
-    let program = json!({ "agent": "worker", "task": "dig by program", "engine": "claude" });
-    let request = json!({
-        "tasks": [task("one"), task("two"), task("three"), program],
-        "model": "anthropic/m",
-        "concurrency": 4,
-        "maxTokens": BUDGET,
-    });
-    session.file("project/request.json", request.to_string());
-    let outcome = session.grove("run --request request.json --json").fails(6);
-    let run = run_of(&outcome.stdout);
-    let all_sent = || answered.load(Ordering::Relaxed) * EACH;
-    let sent = all_sent();
-    assert!(
-        (BUDGET..=BUDGET + LIVE * EACH).contains(&sent),
-        "{sent} of {BUDGET} were sent: {run}"
-    );
-    let counted = ["input", "output"].map(|it| run["usage"][it].as_u64().unwrap());
-    assert_eq!(counted.iter().sum::<u64>(), sent, "{run}");
-    let by_program = &run["nodes"][3]["attempts"][0]["usage"];
-    assert!(by_program["input"].as_u64().unwrap() > 0, "{run}");
-    // Who is to go on has nothing to go on with.
-    for node in ["1.0", "1.3"] {
-        let child = format!("{}.{node}", run["id"].as_str().unwrap());
-        let resumed = session.grove(["runs", "resume", child.as_str(), "More."]);
-        assert_ne!(resumed.code, 0, "{resumed}");
-    }
-    assert_eq!(all_sent(), sent, "nobody asked again");
 }

@@ -2,24 +2,37 @@
 //! each asking another agent, and with an agent program as the last step. Afterwards everybody has one end, every patch is
 //! there, and nothing is left: no process, no lease, no working tree.
 //!
-//! `cargo xtask nemesis graph` goes through all points, and `--random N` through so many moments ([`moments`]).
+//! `cargo xtask nemesis graph` goes through all points, and `--random N` through so many moments ([`moments`]). What else a
+//! machine does to a run is in [`disturbances`] and [`full_disk`], and what has to hold in the end in [`aftermath`].
 
+mod aftermath;
+mod disturbances;
+mod full_disk;
 mod moments;
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::File;
 use std::os::unix::fs::symlink;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use grove_store::{RunFilter, Store};
 use grove_testkit::model_server::{ModelServer, Reply, Request, Script};
 use grove_testkit::session::{PATH, Session, USER_CONFIG};
 use serde_json::{Value, json};
 
+use aftermath::Ends;
+
 use super::super::engines::installed;
 use super::super::{AGENT, KEY, bash, end_all, environments};
 use super::{
-    AFTERWARDS, ALL, CALLS, end_trace, go_through, injected, most_of_one, points_of, supervisor,
-    traced, wait_for, was_killed,
+    ALL, CALLS, end_trace, go_through, injected, most_of_one, points_of, supervisor, traced,
+    wait_for, was_killed,
 };
 
 /// Where somebody is killed.
@@ -39,10 +52,26 @@ impl fmt::Display for Point {
     }
 }
 
+/// Whom something happens to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whom {
+    Supervisor,
+    Keeper,
+    /// A process that a tool started, or an agent program.
+    Child,
+    /// The view.
+    Client,
+}
+
 struct Graph {
     _server: ModelServer,
     session: Session,
 }
+
+/// Graphs wait more than they work.
+const AT_A_TIME: usize = 4;
+/// The events that a client was told.
+const TOLD: &str = "told.jsonl";
 
 /// The first words of a child's task, and how many turns it has had.
 fn asked(request: &Request) -> (String, usize) {
@@ -82,6 +111,11 @@ fn answer(request: &Request) -> Reply {
 
 impl Graph {
     fn new() -> Self {
+        Self::of(|_| {})
+    }
+
+    /// The same in a home that is prepared before anything is in it.
+    fn of(prepare: impl FnOnce(&Session)) -> Self {
         let server = ModelServer::start(Script::chosen_by(|_, request| answer(request))).unwrap();
         let session = crate::session();
         let path = format!("{}:{PATH}", session.path("bin").display());
@@ -90,6 +124,7 @@ impl Graph {
             .with_env("ANTHROPIC_BASE_URL", server.url())
             .with_env("ANTHROPIC_API_KEY", KEY)
             .with_env("TEST_KEY", KEY);
+        prepare(&session);
         session.dir("bin").dir("project");
         symlink(installed("GROVE_TEST_CODEX"), session.path("bin/codex")).unwrap();
         let providers = format!(
@@ -134,116 +169,12 @@ impl Graph {
         [&["run", "--request", "request.json"], more].concat()
     }
 
-    /// Everybody has one end, and nothing is left.
-    fn check(&self, run: &str) -> Result<(), String> {
-        let waited = self
-            .session
-            .grove(["runs", "wait", run, "--timeout", "50", "--json"]);
-        let over = Instant::now();
-        let last = waited.stdout.lines().last().unwrap_or_default();
-        let shown: Value =
-            serde_json::from_str(last).map_err(|error| format!("{error}: {waited}"))?;
-        // Where every git is killed, no working tree can be made, and that is said.
-        let reason = shown["reason"].as_str().unwrap_or_default();
-        let is_of_git = shown["cause"]["kind"] == "isolation" && reason.contains("signal 9");
-        let nodes = shown["nodes"].as_array().cloned().unwrap_or_default();
-        // A program that was cut off is not asked the same again, and that is said too.
-        let is_of_program = nodes.iter().all(|node| {
-            node["state"] == "complete"
-                || node["id"] == "3" && !node["reason"].as_str().unwrap_or_default().is_empty()
-        });
-        if shown["state"] != "complete" && !is_of_git && !is_of_program {
-            return Err(format!("it ended as {shown}"));
-        }
-        let ids: Vec<&str> = nodes.iter().filter_map(|it| it["id"].as_str()).collect();
-        if ids != ["1", "2", "2[a]", "2[b]", "3"] && !is_of_git {
-            return Err(format!("its nodes are {ids:?}"));
-        }
-        let items = nodes
-            .iter()
-            .filter(|it| it["agent"] == "boss" && it["items"].is_null());
-        for node in items.filter(|it| it["state"] == "complete") {
-            self.check_item(run, node)?;
-        }
-        for node in &nodes {
-            let tries = node["attempts"].as_array().cloned().unwrap_or_default();
-            let ends = tries.iter().filter(|it| it["state"] == "complete");
-            if ends.count() > 1 {
-                return Err(format!("more than one end: {node}"));
-            }
-        }
-        let summed = self.session.has("project/summed");
-        if summed && self.session.read("project/summed") != "ran\n" {
-            return Err("the program's command ran twice".to_owned());
-        }
-        self.check_store(run, is_of_git)?;
-        let mark = format!("GROVE_RUN={run}/");
-        while environments().iter().any(|(_, it)| it.contains(&mark)) {
-            if over.elapsed() > AFTERWARDS {
-                return Err("a process is left".to_owned());
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        // What could not be captured stays, and is named.
-        let kept = |node: &Value| !node["worktree"]["kept"].is_null();
-        let trees = self.session.path("state/grove/worktrees").join(run);
-        if trees.exists() && !nodes.iter().any(kept) {
-            return Err("a working tree is left".to_owned());
-        }
-        Ok(())
-    }
-
-    /// Its command ran once at most, and once when somebody saw it; it asked for one run, and that is over.
-    fn check_item(&self, run: &str, node: &Value) -> Result<(), String> {
-        let id = node["id"].as_str().unwrap_or_default();
-        let patch = self.session.grove(["runs", "diff", &format!("{run}.{id}")]);
-        let times = patch.stdout.lines().filter(|line| *line == "+ran").count();
-        let is_kept = !node["worktree"]["kept"].is_null();
-        if times > 1 || (node["patch"].is_null() && !is_kept) {
-            return Err(format!("{id} has a patch with {times} lines: {patch}"));
-        }
-        let tries = node["attempts"].as_array().cloned().unwrap_or_default();
-        let asked: Vec<Value> = tries
-            .iter()
-            .flat_map(|it| it["delegated"].as_array().cloned().unwrap_or_default())
-            .collect();
-        let [nested] = asked.as_slice() else {
-            return Err(format!("{id} asked for {asked:?}"));
-        };
-        let nested = nested.as_str().unwrap_or_default();
-        let below = self.session.json(["runs", "show", nested]);
-        if below["state"] != "complete" || below["result"] != "<Look>" {
-            return Err(format!("below {id} there is {below}"));
-        }
-        Ok(())
-    }
-
-    /// Every journal is whole, and nobody holds anything.
-    fn check_store(&self, run: &str, is_of_git: bool) -> Result<(), String> {
-        let text = |error: grove_store::StoreError| error.to_string();
-        let store = Store::open(&self.session.path("state/grove/runs.db")).map_err(text)?;
-        let rows = store.runs(&RunFilter::default()).map_err(text)?;
-        if rows.len() != 3 && !is_of_git {
-            return Err(format!("there are {} runs", rows.len()));
-        }
-        let mut spent = 0;
-        for row in &rows {
-            if let Some(fault) = store.verify(&row.id).map_err(text)? {
-                return Err(format!("the chain of {} is broken: {fault}", row.id));
-            }
-            let own = store.load(&row.id).map_err(text)?;
-            let own = own.state.nodes.values().flat_map(|node| &node.attempts);
-            spent += own.map(|attempt| attempt.usage.counted()).sum::<u64>();
-        }
-        let open = store.outbox().map_err(text)?;
-        if !open.is_empty() {
-            return Err(format!("{} effects are open", open.len()));
-        }
-        let whole = store.load(run).map_err(text)?.state.spent.counted();
-        if whole != spent {
-            return Err(format!("{spent} tokens were used, and {whole} are counted"));
-        }
-        Ok(())
+    /// Somebody who runs the graph and keeps what is told of it.
+    fn client(&self) -> Child {
+        let told = File::create(self.session.path(TOLD)).unwrap();
+        let mut command = self.session.command("project");
+        let command = command.args(Graph::words(&["--json"])).stdin(Stdio::null());
+        command.stdout(told).stderr(Stdio::null()).spawn().unwrap()
     }
 
     /// The run that nobody is above, if one was accepted.
@@ -259,6 +190,110 @@ impl Drop for Graph {
     fn drop(&mut self) {
         end_all(&self.session);
     }
+}
+
+/// The processes of a session that are `whom`.
+fn processes(session: &Session, whom: Whom) -> Vec<u32> {
+    let ours = format!("XDG_STATE_HOME={}\0", session.path("state").display());
+    let root = session.path("");
+    // A keeper has no environment of its own.
+    let drivers = match whom {
+        Whom::Keeper => processes(session, Whom::Supervisor),
+        _ => Vec::new(),
+    };
+    let is = |(pid, environment): &(u32, String)| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let argument = line.split(|byte| *byte == 0).nth(1).unwrap_or_default();
+        match whom {
+            Whom::Supervisor => environment.contains(&ours) && argument == b"supervise",
+            Whom::Keeper => argument == b"__keeper" && drivers.contains(&parent_of(*pid)),
+            Whom::Child => {
+                let is_marked = environment.contains("GROVE_RUN=");
+                is_marked && argument != b"__keeper" && works_below(*pid, &root)
+            }
+            Whom::Client => environment.contains(&ours) && argument == b"run",
+        }
+    };
+    let all = environments().into_iter();
+    all.filter(is).map(|(pid, _)| pid).collect()
+}
+
+/// Who started a process; nobody when it is gone.
+fn parent_of(pid: u32) -> u32 {
+    let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name of the program may have spaces in it.
+    let after = line.rsplit(')').next().unwrap_or_default();
+    let parent = after.split_whitespace().nth(1);
+    parent.and_then(|it| it.parse().ok()).unwrap_or_default()
+}
+
+fn works_below(pid: u32, folder: &Path) -> bool {
+    let place = std::fs::read_link(format!("/proc/{pid}/cwd"));
+    place.is_ok_and(|place| place.starts_with(folder))
+}
+
+fn signal(name: &str, pids: &[u32]) -> bool {
+    let mut kill = Command::new("kill");
+    kill.arg(name).args(pids.iter().map(u32::to_string));
+    !pids.is_empty() && kill.stderr(Stdio::null()).status().unwrap().success()
+}
+
+/// How long a graph takes when nobody disturbs it but the others beside it.
+fn undisturbed() -> Duration {
+    let one = || {
+        let graph = Graph::new();
+        let began = Instant::now();
+        wait_for(&mut graph.client());
+        began.elapsed()
+    };
+    thread::scope(|scope| {
+        let all: Vec<_> = (0..AT_A_TIME).map(|_| scope.spawn(one)).collect();
+        let all = all.into_iter().map(|it| it.join().unwrap());
+        all.max().unwrap()
+    })
+}
+
+/// The nth of many moments in such a time, with steps that have no common measure with anything in it.
+fn moment(n: usize, time: Duration) -> Duration {
+    let time = u64::try_from(time.as_millis()).unwrap().max(1);
+    Duration::from_millis(n as u64 * 7_919 % time)
+}
+
+/// Strikes at every point, several graphs at a time, and says how it goes; all have to come out well.
+fn side_by_side<P: fmt::Display + Sync>(
+    points: &[P],
+    strike: impl Fn(&P) -> Result<String, String> + Sync,
+) -> BTreeMap<String, usize> {
+    let (next, began) = (AtomicUsize::new(0), Instant::now());
+    let ends: Mutex<(BTreeMap<String, usize>, Vec<String>)> = Mutex::default();
+    let work = || {
+        while let Some(point) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let end = catch_unwind(AssertUnwindSafe(|| strike(point)));
+            let end = end.unwrap_or_else(|_| Err("the strike itself failed".to_owned()));
+            let mut ends = ends.lock().unwrap();
+            match end {
+                Ok(outcome) => *ends.0.entry(outcome).or_default() += 1,
+                Err(message) => {
+                    println!("FAILED {point}: {message}");
+                    ends.1.push(point.to_string());
+                }
+            }
+            let done = ends.0.values().sum::<usize>() + ends.1.len();
+            if done.is_multiple_of(50) || done == points.len() {
+                let (failed, time) = (ends.1.len(), began.elapsed().as_secs());
+                let of = points.len();
+                println!("{done} of {of} in {time} s, {failed} failed: {:?}", ends.0);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(work);
+        }
+    });
+    let (outcomes, failed) = ends.into_inner().unwrap();
+    assert_eq!(failed, Vec::<String>::new());
+    outcomes
 }
 
 fn strike(point: &Point) -> Result<&'static str, String> {
@@ -280,7 +315,7 @@ fn strike(point: &Point) -> Result<&'static str, String> {
         // Nobody was promised anything.
         return Ok("not accepted");
     };
-    graph.check(&run)?;
+    graph.check(&run, Ends::AsPlanned)?;
     Ok(if was_killed(killed) {
         "killed"
     } else {
@@ -301,6 +336,12 @@ fn all_points() -> Vec<Point> {
         .collect();
     let clients = ["fdatasync", "pwrite64", "connect", "sendto"];
     points.extend(clients.map(|call| Point::Client(call.to_owned(), 1)));
+    // Whoever mends something wants the points of one call alone.
+    let wanted = std::env::var("GROVE_NEMESIS_CALL").ok();
+    points.retain(|point| {
+        let wanted = wanted.as_deref();
+        wanted.is_none_or(|call| point.to_string().contains(call))
+    });
     points
 }
 
