@@ -8,6 +8,7 @@ use grove_spec::chain::Task;
 use serde_json::json;
 
 use super::children::{Finding, FoundChild, is_own};
+use super::schema_files::SavedChain;
 use crate::command_error::CommandError;
 
 impl Finding<'_> {
@@ -34,18 +35,32 @@ impl Finding<'_> {
         let contract = Contract::of(acceptance, author).map_err(CommandError::usage)?;
         // What the person did not write is a stranger's until somebody has read it: a project's, a package's, a folder's
         // that was named, and what settings put in its place.
+        let is_of_chain =
+            typed.is_none() && task.acceptance.is_some() && self.asked.chain_name.is_some();
         let is_strange = match asked {
             None => !of_agent.is_some_and(is_own),
-            Some(_) if typed.is_none() && task.acceptance.is_some() => {
-                self.asked.chain_name.is_some() && !self.saved_chain.is_some_and(is_own)
-            }
-            Some(_) => false,
+            Some(_) => is_of_chain && !self.saved_chain.as_ref().is_some_and(SavedChain::is_own),
         };
         let commands = contract.as_ref().and_then(Contract::commands_digest);
-        if let (Some(contract), Some(digest), true) = (&contract, commands, is_strange) {
-            self.require_approval(&task.agent, contract, &digest.to_string())?;
+        if let (Some(contract), Some(digest)) = (&contract, commands) {
+            if asked.is_some() && !is_of_chain {
+                self.require_power_to_run()?;
+            }
+            if is_strange {
+                self.require_approval(&task.agent, contract, &digest.to_string())?;
+            }
         }
         Ok(contract)
+    }
+
+    /// Powers only shrink: a child that cannot change anything does not have commands run for it either. Those of a saved
+    /// chain or of an agent are not its own words.
+    fn require_power_to_run(&self) -> Result<(), CommandError> {
+        if self.above.is_none_or(|above| above.tools.can_write) {
+            return Ok(());
+        }
+        let message = "a child that cannot change files cannot have commands run by `verify`";
+        Err(CommandError::usage(message).hint("leave `verify` out, or ask whoever asked you"))
     }
 
     fn typed_acceptance(&self) -> Result<Option<Acceptance>, CommandError> {

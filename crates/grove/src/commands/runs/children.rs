@@ -17,7 +17,7 @@ use grove_runs::{Above, ChildRequest, ListRequest, Recording};
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
 use grove_skills::{Environment, Look};
 use grove_spec::agent::{Agent as AgentFile, ContextMode, OutputFile, OutputMode};
-use grove_spec::chain::{OnEmpty, OutputSchema, Task};
+use grove_spec::chain::{OnEmpty, Task};
 use grove_spec::config::Settings;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
@@ -25,6 +25,7 @@ use serde_json::Value;
 
 use super::approving::Approving;
 use super::model_settings::{ModelSettings, WantedModels};
+use super::schema_files::SavedChain;
 use super::supervise;
 use super::told::prompt_parts;
 use super::worktree_plans::{PlannedWorktree, Worktrees};
@@ -49,8 +50,8 @@ pub(super) struct Finding<'a> {
     pub(super) outputs: RefCell<BTreeSet<(NodeId, PathBuf)>>,
     /// Versions of programs, by their files.
     pub(super) versions: RefCell<BTreeMap<PathBuf, Option<String>>>,
-    /// Where a saved chain comes from.
-    pub(super) saved_chain: Option<Source>,
+    /// The chain that was asked for by its name.
+    pub(super) saved_chain: Option<SavedChain>,
     /// Commands and the level that were typed.
     pub(super) verify: &'a [String],
     pub(super) accept: Option<&'a str>,
@@ -246,7 +247,7 @@ impl Finding<'_> {
                 output_schema: schema,
                 contract,
                 reviews: None,
-                list: list_of(planned)?,
+                list: self.list_of(planned)?,
             },
             prompt: made,
         })
@@ -287,7 +288,8 @@ impl Finding<'_> {
     ) -> Result<(), CommandError> {
         let is_strange = if is_asked {
             let of_chain = self.asked.chain_name.is_some();
-            self.is_asked_by_model || (of_chain && !self.saved_chain.is_some_and(is_own))
+            self.is_asked_by_model
+                || (of_chain && !self.saved_chain.as_ref().is_some_and(SavedChain::is_own))
         } else {
             !of_agent.is_some_and(is_own)
         };
@@ -359,11 +361,23 @@ impl Finding<'_> {
         ))
     }
 
-    fn schema(&self, task: &Task) -> Result<Option<Value>, CommandError> {
-        match &task.output_schema {
-            Some(schema) => read_schema(schema).map(Some),
-            None => Ok(self.asked.output_schema.clone()),
-        }
+    /// The list whose items a child runs for.
+    fn list_of(&self, planned: &PlannedTask<'_>) -> Result<Option<ListRequest>, CommandError> {
+        let Some(list) = &planned.list else {
+            return Ok(None);
+        };
+        let (expand, collect) = (&list.said.expand, &list.said.collect);
+        let schema = collect.output_schema.as_ref();
+        let item = planned.inputs.as_ref().and_then(|it| it.item.clone());
+        Ok(Some(ListRequest {
+            from: list.from.clone(),
+            path: expand.path.clone(),
+            item: item.unwrap_or_default(),
+            key: expand.key.clone(),
+            max_items: list.max_items,
+            fail_if_empty: expand.on_empty == Some(OnEmpty::Fail),
+            schema: schema.map(|schema| self.read_schema(schema)).transpose()?,
+        }))
     }
 }
 
@@ -376,35 +390,6 @@ fn with_end_of_name(path: &str, more: &str) -> Option<String> {
         .map_or_else(String::new, |end| format!(".{}", end.to_string_lossy()));
     let name = format!("{stem}-{more}{end}");
     Some(old.with_file_name(name).to_string_lossy().into_owned())
-}
-
-/// The list whose items a child runs for.
-fn list_of(planned: &PlannedTask<'_>) -> Result<Option<ListRequest>, CommandError> {
-    let Some(list) = &planned.list else {
-        return Ok(None);
-    };
-    let (expand, collect) = (&list.said.expand, &list.said.collect);
-    let schema = collect.output_schema.as_ref().map(read_schema);
-    let item = planned.inputs.as_ref().and_then(|it| it.item.clone());
-    Ok(Some(ListRequest {
-        from: list.from.clone(),
-        path: expand.path.clone(),
-        item: item.unwrap_or_default(),
-        key: expand.key.clone(),
-        max_items: list.max_items,
-        fail_if_empty: expand.on_empty == Some(OnEmpty::Fail),
-        schema: schema.transpose()?,
-    }))
-}
-
-fn read_schema(schema: &OutputSchema) -> Result<Value, CommandError> {
-    match schema {
-        OutputSchema::Inline(schema) => Ok(schema.clone()),
-        OutputSchema::File(file) => {
-            let message = format!("the schema of `{file}` is not read by this version");
-            Err(CommandError::usage(message).hint("write the schema itself as `outputSchema`"))
-        }
-    }
 }
 
 /// The least of the limits that there are.

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 
-use grove_catalog::root::Source;
 use grove_fs::approvals::Approval;
 use grove_plan::{
     LayoutRules, OnComplete, Request as RunRequest, TreeLimits, lay_out, parse_request,
@@ -19,6 +18,7 @@ use super::approving::Approving;
 use super::children::{Finding, FoundChild, least};
 use super::forks::forked_from;
 use super::model_settings::ModelSettings;
+use super::schema_files::SavedChain;
 use super::words;
 use super::worktree_plans::Worktrees;
 use crate::args::RunArgs;
@@ -169,7 +169,7 @@ fn resolve_asked(
             history: &history,
             outputs: RefCell::default(),
             versions: RefCell::default(),
-            saved_chain: saved_source(look, &asked.request),
+            saved_chain: SavedChain::of(look, &asked.request),
             verify: &arguments.verify,
             accept: arguments.accept.as_deref(),
             approving: &approving,
@@ -339,13 +339,6 @@ fn saved_steps(look: &Look, asked: &RunRequest) -> Result<Vec<Step>, CommandErro
     })
 }
 
-/// Where a saved chain comes from.
-fn saved_source(look: &Look, asked: &RunRequest) -> Option<Source> {
-    let chains = &look.snapshot.chains;
-    let chain = entry_listing::find(chains.entries(), asked.chain_name.as_deref()?).ok()?;
-    chains.roots.get(chain.root).map(|root| root.source)
-}
-
 fn all_wrong(findings: &[Diagnostic]) -> CommandError {
     let messages: Vec<&str> = findings.iter().map(|it| it.message.as_str()).collect();
     let hints = findings.iter().map(|it| it.help_text().to_owned());
@@ -408,7 +401,7 @@ fn read_request(value: &Value) -> Result<Asked, CommandError> {
 }
 
 /// Whether a folder is another or below it, whatever links lead there.
-fn is_below(folder: &std::path::Path, top: &std::path::Path) -> bool {
+pub(super) fn is_below(folder: &std::path::Path, top: &std::path::Path) -> bool {
     let real = grove_fs::files::canonical;
     real(folder)
         .and_then(|folder| Ok(folder.starts_with(real(top)?)))

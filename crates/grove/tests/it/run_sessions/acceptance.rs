@@ -116,7 +116,7 @@ fn the_commands_of_a_project_run_only_after_they_were_approved() {
     let session = session.with_repository();
     session.trust();
     let refused = session.grove(["run", "local", "true"]).fails(1);
-    let refused = refused.says(["nobody approved", "touch approved", "--approve"]);
+    let refused = refused.says(["have not been approved", "touch approved", "--approve"]);
     let digest = refused.stderr.split("--approve ").nth(1).unwrap();
     let digest = digest.split_whitespace().next().unwrap().to_owned();
     assert!(!session.has("project/approved"));
@@ -149,7 +149,7 @@ fn the_commands_of_a_package_are_as_strange_as_a_projects_and_a_persons_chain_is
     session
         .grove(["run", "packed", "true"])
         .fails(1)
-        .says(["nobody approved"]);
+        .says(["have not been approved"]);
     let chain = |name: &str| {
         json!({ "name": name, "description": "d", "chain": [{ "agent": "worker", "acceptance": { "verify": ["touch chain-ran"] } }] })
             .to_string()
@@ -161,7 +161,7 @@ fn the_commands_of_a_package_are_as_strange_as_a_projects_and_a_persons_chain_is
     session
         .grove(["run", "--chain", "theirs", "true"])
         .fails(1)
-        .says(["nobody approved"]);
+        .says(["have not been approved"]);
     assert_eq!(server.requests().len(), 0);
     assert!(!session.has("project/chain-ran") && !session.has("project/packed-ran"));
     session.grove(["run", "--chain", "own", "true"]).ok();

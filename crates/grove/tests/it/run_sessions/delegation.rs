@@ -89,6 +89,10 @@ fn depth_children_folders_and_powers_only_shrink() {
             json!({ "tasks": [{ "agent": "worker", "task": "a" }, { "agent": "worker", "task": "b" }] }),
             "may have 2 children",
         ),
+        (
+            json!({ "agent": "worker", "task": "x", "acceptance": { "verify": ["true"] } }),
+            "cannot have commands run",
+        ),
         (json!({ "action": "wait", "run": "zzz" }), "there is no run"),
         (json!({ "action": "fly", "run": "zzz" }), "there is no"),
     ] {

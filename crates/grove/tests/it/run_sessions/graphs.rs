@@ -374,3 +374,43 @@ fn a_plan_is_shown_with_everything_resolved_and_nothing_started() {
     assert_eq!(server.requests().len(), 0);
     assert_eq!(session.json("runs list")["runs"], json!([]));
 }
+
+#[test]
+fn a_saved_chain_has_its_schema_in_a_file_beside_it() {
+    let (server, session) = scene(|_, _| Reply::call("structured_output", json!({ "a": "one" })));
+    let chain = |file: &str| {
+        format!(
+            "---\nname: data\ndescription: Data.\n---\n## judge\noutputSchema: {file}\n\nGive it.\n"
+        )
+    };
+    let schema = json!({ "type": "object", "required": ["a"] }).to_string();
+    let go = ["run", "--chain", "data", "go", "--json"];
+    session.file("home/.grove/chains/data.chain.md", chain("given/a.json"));
+    session.file("home/.grove/chains/given/a.json", &schema);
+    let run = run_of(&session.grove(go).ok().stdout);
+    let structured = &run["nodes"][0]["output"]["structured"];
+    assert_eq!(structured, &json!({ "a": "one" }));
+    let asked = server.requests().len();
+    for (content, reason) in [("[]", "is no JSON object"), ("{", "is no JSON")] {
+        session.file("home/.grove/chains/given/a.json", content);
+        session.grove(go).fails(2).says([reason]);
+    }
+    // One's own chain may name any file of one's own; a project's may not leave its folder.
+    session.file("home/elsewhere.json", &schema);
+    session.file(
+        "home/.grove/chains/data.chain.md",
+        chain("../../elsewhere.json"),
+    );
+    session.grove(go).ok();
+    session.file(
+        "project/.grove/chains/data.chain.md",
+        chain("../../../home/elsewhere.json"),
+    );
+    session.file("project/.grove/chains/a.json", &schema);
+    session.grove(["trust", "--yes"]).ok();
+    session.grove(go).fails(2).says(["is not in"]);
+    session.file("project/.grove/chains/data.chain.md", chain("a.json"));
+    session.grove(["trust", "--yes"]).ok();
+    session.grove(go).ok();
+    assert_eq!(server.requests().len(), asked + 2);
+}

@@ -1,0 +1,83 @@
+//! The schema that a child's data must meet, where a file says it.
+
+use std::path::{Path, PathBuf};
+
+use grove_catalog::root::Source;
+use grove_plan::Request as RunRequest;
+use grove_skills::Look;
+use grove_spec::chain::{OutputSchema, Task};
+use serde_json::Value;
+
+use super::children::{Finding, is_own};
+use super::request::is_below;
+use crate::command_error::CommandError;
+use crate::commands::entry_listing;
+
+/// A schema is told to a model whole, so a large one is a mistake.
+const MAX_SCHEMA: u64 = 256_000;
+
+/// The file of a chain that was asked for by its name.
+pub(super) struct SavedChain {
+    pub(super) source: Source,
+    folder: PathBuf,
+}
+
+impl SavedChain {
+    pub(super) fn of(look: &Look, asked: &RunRequest) -> Option<Self> {
+        let chains = &look.snapshot.chains;
+        let chain = entry_listing::find(chains.entries(), asked.chain_name.as_deref()?).ok()?;
+        let root = chains.roots.get(chain.root)?;
+        let file = root.path.join(&chain.path);
+        Some(Self {
+            source: root.source,
+            folder: file.parent()?.to_path_buf(),
+        })
+    }
+
+    pub(super) const fn is_own(&self) -> bool {
+        is_own(self.source)
+    }
+}
+
+impl Finding<'_> {
+    /// What a child's data must meet: as its task says, else as the request does.
+    pub(super) fn schema(&self, task: &Task) -> Result<Option<Value>, CommandError> {
+        match &task.output_schema {
+            Some(schema) => self.read_schema(schema).map(Some),
+            None => Ok(self.asked.output_schema.clone()),
+        }
+    }
+
+    /// A path is relative to the file that has it: a saved chain's, else to where the run was asked for. Only a person's own
+    /// words lead out of that folder; a stranger's chain or a model could show a child any file.
+    pub(super) fn read_schema(&self, schema: &OutputSchema) -> Result<Value, CommandError> {
+        let file = match schema {
+            OutputSchema::Inline(schema) => return Ok(schema.clone()),
+            OutputSchema::File(file) => file,
+        };
+        let (folder, is_trusted) = match &self.saved_chain {
+            Some(chain) => (chain.folder.as_path(), chain.is_own()),
+            None => (self.folder, !self.is_asked_by_model),
+        };
+        let path = folder.join(file);
+        if !is_trusted && !is_below(&path, folder) {
+            let message = format!("the schema `{file}` is not in {}", folder.display());
+            return Err(
+                CommandError::usage(message).hint("write the schema itself as `outputSchema`")
+            );
+        }
+        read(&path)
+    }
+}
+
+fn read(path: &Path) -> Result<Value, CommandError> {
+    let bytes = grove_fs::files::read_bounded(path, MAX_SCHEMA)?;
+    let wrong = |what: &str| CommandError::usage(format!("the schema {} {what}", path.display()));
+    let schema: Value =
+        serde_json::from_slice(&bytes).map_err(|error| wrong(&format!("is no JSON: {error}")))?;
+    if schema.is_object() {
+        Ok(schema)
+    } else {
+        Err(wrong("is no JSON object"))
+    }
+}
