@@ -55,7 +55,7 @@ pub use report::{
     CommandReport, CommandStatus, CriterionReport, CriterionStatus, FoundReport, REPORT_TAG,
     Report, report_in, report_of, without_report,
 };
-pub use request::{Control, Request, parse_request};
+pub use request::{AgentScope, Control, Request, parse_request};
 pub use state::{
     AttemptState, CallState, Cause, Continued, Execution, LimitKind, ModelFailure, NestedUse,
     NodeState, OpenEffect, RunClock, RunState, Said, State, StopReason, WorktreeState,

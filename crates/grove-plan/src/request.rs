@@ -36,6 +36,12 @@ pub struct Request {
     pub context: Option<String>,
     /// The folder for files of sessions.
     pub session_dir: Option<PathBuf>,
+    /// The folder in which the run's `{chain_dir}` is made.
+    pub chain_dir: Option<PathBuf>,
+    /// Whose agents and chains there are.
+    pub agent_scope: Option<AgentScope>,
+    /// Whether a person is asked before the start: nobody ever is.
+    pub clarify: Option<bool>,
     /// The JSON Schema that the output has to meet.
     pub output_schema: Option<Value>,
     /// Submitting the same key twice gives one run.
@@ -72,6 +78,18 @@ pub struct Request {
     pub progress: Option<Value>,
     /// Skills in place of its agent's.
     pub skills: Option<Value>,
+}
+
+/// Whose agents and chains a request means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AgentScope {
+    /// The user's own.
+    User,
+    /// The project's.
+    Project,
+    /// Both.
+    Both,
 }
 
 /// When somebody may have to look after a child; what is not said is as the configuration has it.
@@ -159,6 +177,8 @@ enum Form {
     Context,
     /// An amount, kept in millionths.
     Money,
+    /// A word of [`AgentScope`].
+    Scope,
     Flag,
     Object,
     List,
@@ -187,7 +207,7 @@ impl RequestField {
     /// Its type in a JSON Schema; none where there are several.
     pub(crate) const fn schema_type(&self) -> Option<&'static str> {
         match self.form {
-            Form::Text | Form::Context => Some("string"),
+            Form::Text | Form::Context | Form::Scope => Some("string"),
             Form::Number => Some("integer"),
             Form::Money => Some("number"),
             Form::Flag => Some("boolean"),
@@ -350,6 +370,27 @@ pub(crate) const FIELDS: &[RequestField] = &[
         false,
         "the folder for files of sessions",
     ),
+    field(
+        "chainDir",
+        &[],
+        Form::Text,
+        false,
+        "the folder in which `{chain_dir}` is made",
+    ),
+    field(
+        "agentScope",
+        &[],
+        Form::Scope,
+        false,
+        "whose agents and chains: `user`, `project`, `both`",
+    ),
+    field(
+        "clarify",
+        &[],
+        Form::Flag,
+        false,
+        "nobody is asked before a start",
+    ),
     field("artifacts", &[], Form::Flag, false, "texts are always kept"),
     field(
         "submitKey",
@@ -459,6 +500,11 @@ fn misfit(key: &str, form: &Form, value: &Value) -> Option<(String, &'static str
                 .as_str()
                 .is_some_and(|word| matches!(word, "fresh" | "fork") || word.starts_with("fork:")),
             "`fresh`, `fork` or `fork:RUN.NODE`",
+            "write one of them",
+        ),
+        Form::Scope => (
+            AgentScope::deserialize(value).is_ok(),
+            "`user`, `project` or `both`",
             "write one of them",
         ),
         Form::Money => (

@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use grove_plan::{Attempt, NodeId};
+use grove_store::LoadedRun;
+
+use crate::submission::RunRequest;
 
 /// The state folder of runs. Nothing of a run lies in a project, except what a child was asked to write there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,8 +85,12 @@ impl RunPlaces {
     }
 
     /// The folder that the steps of a run share: `{chain_dir}`.
-    pub fn chain_folder(&self, run: &str) -> PathBuf {
-        self.of_run(run).join("chain")
+    pub(crate) fn chain_folder(&self, run: &LoadedRun) -> PathBuf {
+        let request: Option<RunRequest> = serde_json::from_str(&run.request).ok();
+        match request.and_then(|request| request.chain_dir) {
+            Some(chosen) => chosen.join(&run.id),
+            None => self.of_run(&run.id).join("chain"),
+        }
     }
 
     /// What an agent program is given for an attempt, and what it leaves of its own.

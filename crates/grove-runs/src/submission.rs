@@ -59,6 +59,9 @@ pub struct RunRequest {
     /// The folder for files of sessions, where somebody chose one.
     #[serde(default)]
     pub session_dir: Option<PathBuf>,
+    /// The folder in which the one that its steps share is made, where somebody chose one.
+    #[serde(default)]
+    pub chain_dir: Option<PathBuf>,
     /// The command that is told when it is over.
     #[serde(default)]
     pub on_complete: Option<OnComplete>,

@@ -232,7 +232,7 @@ fn variables(store: &Store, places: &RunPlaces, run: &LoadedRun, inputs: &Inputs
     Variables {
         task: inputs.task.as_ref().and_then(text).unwrap_or_default(),
         previous: said_by(&view, &inputs.previous),
-        chain_dir: places.chain_folder(&run.id).to_string_lossy().into_owned(),
+        chain_dir: places.chain_folder(run).to_string_lossy().into_owned(),
         outputs: outputs
             .map(|(name, nodes)| (name.clone(), said(nodes)))
             .collect(),

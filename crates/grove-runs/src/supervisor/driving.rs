@@ -148,7 +148,7 @@ impl Shared {
         let Some(output) = &child.output else {
             return end;
         };
-        let chain_dir = self.options.places.chain_folder(&loaded.id);
+        let chain_dir = self.options.places.chain_folder(loaded);
         let variables = Variables {
             chain_dir: chain_dir.to_string_lossy().into_owned(),
             item: told::item_of(&self.store, loaded, &of.node),
@@ -324,7 +324,7 @@ impl Shared {
         let folder = self.work_folder(loaded, of, child);
         let mut work = WorkFolder::new(&folder, &child.place.readable).map_err(input)?;
         if child.inputs.is_some() {
-            let shared = self.options.places.chain_folder(run);
+            let shared = self.options.places.chain_folder(loaded);
             work.share(&shared).map_err(input)?;
         }
         let outputs = self.options.places.outputs(run, of);

@@ -1,13 +1,14 @@
 //! From what was typed to a run with everything found about its children.
 
 use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 
 use grove_fs::approvals::Approval;
 use grove_plan::{
-    LayoutRules, OnComplete, Request as RunRequest, TreeLimits, lay_out, parse_request,
+    AgentScope, LayoutRules, OnComplete, Request as RunRequest, TreeLimits, lay_out, parse_request,
 };
 use grove_runs::{Above, Recording, RunRequest as SubmittedRequest, SubmitError, narrow};
-use grove_skills::{Environment, Library, Look, LookAgain as _, Parts, Request};
+use grove_skills::{Environment, Library, Look, LookAgain as _, Parts, Request, Scope};
 use grove_spec::Diagnostic;
 use grove_spec::chain::Step;
 use grove_spec::config::Settings;
@@ -139,15 +140,21 @@ fn resolve_asked(
     };
     let request = Request {
         parts,
+        scope: match asked.request.agent_scope {
+            Some(AgentScope::User) => Scope::User,
+            Some(AgentScope::Project) => Scope::Project,
+            Some(AgentScope::Both) | None => Scope::Both,
+        },
         ..Request::default()
     };
     let mut library = Library::new(there, request);
     let recording = recording(environment, arguments);
-    let session_dir = asked.request.session_dir.as_ref();
-    let session_dir = session_dir.map(|folder| environment.working.join(folder));
-    if let Some(folder) = &session_dir {
-        grove_fs::files::make_folder(folder)?;
-    }
+    let chosen = |given: &Option<PathBuf>| match given {
+        Some(given) => chosen_folder(&environment.working, given, asked.is_by_model).map(Some),
+        None => Ok(None),
+    };
+    let session_dir = chosen(&asked.request.session_dir)?;
+    let chain_dir = chosen(&asked.request.chain_dir)?;
     let context = asked.request.context.as_deref();
     let forked = context.and_then(|context| context.strip_prefix("fork"));
     let history = match forked {
@@ -210,6 +217,10 @@ fn resolve_asked(
             "`artifacts: false` has no effect: texts are kept with the run until it is pruned";
         notes.push(note.to_owned());
     }
+    if asked.request.clarify == Some(true) {
+        let note = "`clarify` has no effect: nobody is asked before a start; `grove plan` shows what would run";
+        notes.push(note.to_owned());
+    }
     notes.sort();
     notes.dedup();
     // What one agent says about its time is about the run only when it is the only one.
@@ -251,6 +262,7 @@ fn resolve_asked(
             surroundings: above
                 .map_or_else(|| models.surroundings(), |above| above.surroundings.clone()),
             session_dir,
+            chain_dir,
             max_output: asked.max_output,
             mcp_servers: models.mcp.iter().map(|it| it.name.clone()).collect(),
         },
@@ -337,6 +349,23 @@ fn saved_steps(look: &Look, asked: &RunRequest) -> Result<Vec<Step>, CommandErro
         CommandError::finding(format!("chain `{name}` cannot be run as it is written"))
             .hint(format!("`grove chains show {name}` says what is wrong"))
     })
+}
+
+/// A folder that somebody chose for files of a run, which is made. A model chooses only below where the run was asked for.
+fn chosen_folder(folder: &Path, given: &Path, is_by_model: bool) -> Result<PathBuf, CommandError> {
+    let path = grove_fs::files::plain(&folder.join(given));
+    let outside = || {
+        let message = format!("{} is outside {}", path.display(), folder.display());
+        Err(CommandError::usage(message))
+    };
+    if is_by_model && !path.starts_with(grove_fs::files::plain(folder)) {
+        return outside();
+    }
+    grove_fs::files::make_folder(&path)?;
+    if is_by_model && !is_below(&path, folder) {
+        return outside();
+    }
+    Ok(path)
 }
 
 fn all_wrong(findings: &[Diagnostic]) -> CommandError {

@@ -414,3 +414,44 @@ fn a_saved_chain_has_its_schema_in_a_file_beside_it() {
     session.grove(go).ok();
     assert_eq!(server.requests().len(), asked + 2);
 }
+
+#[test]
+fn a_request_says_whose_agents_it_means_and_where_its_steps_share_files() {
+    let (server, session) = scene(|task, turns| match (task, turns) {
+        (task, 0) if task.starts_with("note ") => bash(&format!(
+            "echo kept > {}/kept",
+            task.trim_start_matches("note ")
+        )),
+        (task, _) => Reply::text(format!("<{task}>")),
+    });
+    session.definition(
+        "project/.grove/agents/worker.md",
+        "tools: bash\n",
+        "You are the project's.",
+    );
+    session.grove(["trust", "--yes"]).ok();
+    let request = |value: Value| {
+        session.file("project/request.json", value.to_string());
+        session.grove(["run", "--request", "request.json", "--json"])
+    };
+    for (scope, told) in [
+        ("user", "You work."),
+        ("project", "the project's"),
+        ("both", "the project's"),
+    ] {
+        request(json!({ "agent": "worker", "task": "look", "agentScope": scope })).ok();
+        let last = server.requests().pop().unwrap().json()["system"].to_string();
+        assert!(last.contains(told), "{scope}: {last}");
+    }
+    request(json!({ "agent": "worker", "task": "look", "agentScope": "all" }))
+        .fails(2)
+        .says(["`user`, `project` or `both`"]);
+    request(json!({ "agent": "judge", "task": "look", "agentScope": "project" })).fails(1);
+    let steps = json!([{ "agent": "worker", "task": "note {chain_dir}" }]);
+    let outcome =
+        request(json!({ "chain": steps, "task": "x", "chainDir": "shared", "clarify": true })).ok();
+    let run = run_of(&outcome.stdout);
+    let kept = format!("project/shared/{}/kept", run["id"].as_str().unwrap());
+    assert_eq!(session.read(&kept), "kept\n");
+    outcome.says(["`clarify` has no effect"]);
+}

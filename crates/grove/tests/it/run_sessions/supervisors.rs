@@ -119,6 +119,7 @@ fn request(folder: &Path, number: usize, surroundings: String) -> RunRequest {
         background: true,
         mcp_servers: Vec::new(),
         session_dir: None,
+        chain_dir: None,
         on_complete: None,
         recording: None,
         parent: None,
