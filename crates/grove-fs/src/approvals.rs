@@ -97,7 +97,7 @@ mod tests {
         };
         approvals.store(&approval).unwrap();
         assert!(approvals.has("ab12") && !approvals.has("ab1") && !approvals.has("../x"));
-        assert_eq!(approvals.all(), [approval.clone()]);
+        assert_eq!(approvals.all(), std::slice::from_ref(&approval));
         let file = approvals.file_of("ab12");
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
         assert!(!approvals.has("ab12"), "others may have written it");

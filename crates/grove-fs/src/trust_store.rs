@@ -144,17 +144,16 @@ impl TrustStore {
         let Lookup::Granted(grant) = self.covering_itself(&same) else {
             return None;
         };
-        let (path, pins) = match grant.path.strip_prefix(&repository) {
-            Ok(inside) => (tree.join(inside), grant.pins),
-            Err(_) => {
-                let prefix = repository.strip_prefix(&grant.path).ok()?;
-                let prefix = format!("{}/", prefix.to_str()?);
-                let pins = grant.pins.iter().filter_map(|(path, pin)| {
-                    let path = path.strip_prefix(&prefix)?;
-                    Some((path.to_owned(), pin.clone()))
-                });
-                (tree, Arc::new(pins.collect()))
-            }
+        let (path, pins) = if let Ok(inside) = grant.path.strip_prefix(&repository) {
+            (tree.join(inside), grant.pins)
+        } else {
+            let prefix = repository.strip_prefix(&grant.path).ok()?;
+            let prefix = format!("{}/", prefix.to_str()?);
+            let pins = grant.pins.iter().filter_map(|(path, pin)| {
+                let path = path.strip_prefix(&prefix)?;
+                Some((path.to_owned(), pin.clone()))
+            });
+            (tree, Arc::new(pins.collect()))
         };
         // What a child changes in its tree was seen by nobody, whatever is followed in the repository.
         let grant = Self::grant_for(&path, false).ok()?;

@@ -101,7 +101,10 @@ impl SettingUp<'_> {
             return Err(format!("`{path}` is no path inside a working tree"));
         }
         let plain = plain.to_string_lossy().into_owned();
-        let tracked = self.tree.git.tracked(&self.tree.folder, &[plain.clone()]);
+        let tracked = self
+            .tree
+            .git
+            .tracked(&self.tree.folder, std::slice::from_ref(&plain));
         match tracked.map_err(|error| error.to_string())?.as_slice() {
             [] => Ok(plain),
             _ => Err(format!(
@@ -224,16 +227,13 @@ impl SettingUp<'_> {
             return 0;
         };
         let list = self.run.state.nodes.get(&group);
-        let position = match list.and_then(|list| list.items.as_ref()) {
-            Some(found) => {
-                let mut items = found.items.iter();
-                items.position(|item| group.item(&item.key) == *self.node)
-            }
-            None => {
-                let nodes = plan.nodes.iter();
-                let mut members = nodes.filter(|it| it.group.as_ref() == Some(&group));
-                members.position(|it| it.id == *self.node)
-            }
+        let position = if let Some(found) = list.and_then(|list| list.items.as_ref()) {
+            let mut items = found.items.iter();
+            items.position(|item| group.item(&item.key) == *self.node)
+        } else {
+            let nodes = plan.nodes.iter();
+            let mut members = nodes.filter(|it| it.group.as_ref() == Some(&group));
+            members.position(|it| it.id == *self.node)
         };
         position.unwrap_or_default()
     }
