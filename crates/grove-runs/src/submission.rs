@@ -319,7 +319,7 @@ pub fn submit_again(
     let token = new_owner_token();
     let submission = Submission {
         id: String::new(),
-        plan: earlier.plan.clone(),
+        plan: (*earlier.plan).clone(),
         request: serde_json::to_string(&request).unwrap_or_default(),
         title: request.title.clone(),
         folder: request.folder.to_string_lossy().into_owned(),

@@ -29,6 +29,7 @@ pub use reading::{LoadedRun, OpenRow, RunFilter, RunRow};
 pub use signing::SigningKey;
 pub use writer::{Appended, Pruned, Submitted};
 
+use reading::LongRuns;
 use writer::Job;
 
 /// How long a program waits for another one to finish its transaction.
@@ -83,6 +84,8 @@ pub struct Store {
     jobs: Option<SyncSender<Job>>,
     writer: Option<JoinHandle<()>>,
     reader: Mutex<Connection>,
+    /// So that a long journal is not read from its beginning at every look. Taken while the reader is held.
+    long_runs: Mutex<LongRuns>,
     /// Signs the ends of runs; without it nothing is signed, and signatures are not looked at.
     key: Option<SigningKey>,
 }
@@ -114,6 +117,7 @@ impl Store {
             jobs: Some(jobs),
             writer: Some(writer),
             reader: Mutex::new(reader),
+            long_runs: Mutex::default(),
             key,
         })
     }

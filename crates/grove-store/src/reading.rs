@@ -1,6 +1,11 @@
 //! What is in the file. Reads are short, so that the write-ahead log can be folded back.
 
-use grove_plan::{Attempt, Command, EffectId, Event, Holder, NodeId, Parent, Plan, State, fold};
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+
+use grove_plan::{
+    Attempt, Command, Damaged, EffectId, Event, Holder, NodeId, Parent, Plan, State, advance,
+};
 use grove_spec::Digest;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
@@ -9,6 +14,14 @@ use crate::{Store, StoreError, signing};
 
 /// Runs that a list has when nobody says how many.
 const LISTED: usize = 50;
+/// Events from which on a journal is kept folded. Each child of a run looks at it several times: a thousand children of one
+/// list took 350 ms each when every look read and folded all of it.
+const LONG: usize = 256;
+/// Long journals that are kept.
+const MAX_KEPT: usize = 8;
+
+/// Long journals as they were last seen, by the id of the run.
+pub(crate) type LongRuns = BTreeMap<String, LoadedRun>;
 
 /// One run in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,13 +86,13 @@ pub struct LoadedRun {
     /// Its id.
     pub id: String,
     /// What it does.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     /// What was asked for, as JSON.
     pub request: String,
     /// What it has come to.
     pub state: State,
     /// Its journal.
-    pub events: Vec<Event>,
+    pub events: Vec<Arc<Event>>,
     /// The hash of its last event.
     pub head: String,
     /// The child that asked for it.
@@ -147,7 +160,29 @@ impl Store {
 
     /// A run with its journal.
     pub fn load(&self, run: &str) -> Result<LoadedRun, StoreError> {
-        load(&self.reader(), run)
+        let connection = self.reader();
+        let kept = || {
+            self.long_runs
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        let known = kept().remove(run);
+        let loaded = match known {
+            Some(mut known) => {
+                known.head = head_of(&connection, run)?;
+                read_on(&connection, &mut known)?;
+                known
+            }
+            None => load(&connection, run)?,
+        };
+        if loaded.events.len() >= LONG {
+            let mut kept = kept();
+            if kept.len() >= MAX_KEPT {
+                kept.clear();
+            }
+            kept.insert(run.to_owned(), loaded.clone());
+        }
+        Ok(loaded)
     }
 
     /// The child that asked for a run.
@@ -178,7 +213,7 @@ impl Store {
     }
 
     /// What a run does, and what was asked for, as JSON; its journal is not read.
-    pub fn plan(&self, run: &str) -> Result<(Plan, String), StoreError> {
+    pub fn plan(&self, run: &str) -> Result<(Arc<Plan>, String), StoreError> {
         let loaded = load_rows(&self.reader(), run)?;
         Ok((loaded.plan, loaded.request))
     }
@@ -319,12 +354,27 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
 /// A run with its journal folded.
 pub(crate) fn load(connection: &Connection, run: &str) -> Result<LoadedRun, StoreError> {
     let mut loaded = load_rows(connection, run)?;
-    loaded.events = events_after(connection, run, 0)?;
-    loaded.state = fold(&loaded.plan, &loaded.events).map_err(|source| StoreError::Damaged {
-        run: run.to_owned(),
-        source,
-    })?;
+    read_on(connection, &mut loaded)?;
     Ok(loaded)
+}
+
+/// Takes in what was recorded since.
+fn read_on(connection: &Connection, loaded: &mut LoadedRun) -> Result<(), StoreError> {
+    for event in events_after(connection, &loaded.id, loaded.state.seq)? {
+        let seq = event.seq;
+        advance(&loaded.plan, &mut loaded.state, &event).map_err(|why| StoreError::Damaged {
+            run: loaded.id.clone(),
+            source: Damaged { seq, why },
+        })?;
+        loaded.events.push(Arc::new(event));
+    }
+    Ok(())
+}
+
+fn head_of(connection: &Connection, run: &str) -> Result<String, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT head FROM runs WHERE id = ?1")?;
+    let found = statement.query_row([run], |row| row.get(0)).optional()?;
+    found.ok_or_else(|| StoreError::NoRun(run.to_owned()))
 }
 
 /// The row of a run; its journal is not read.
@@ -349,7 +399,7 @@ fn load_rows(connection: &Connection, run: &str) -> Result<LoadedRun, StoreError
     })?;
     Ok(LoadedRun {
         id: run.to_owned(),
-        plan,
+        plan: Arc::new(plan),
         request,
         state: State::default(),
         events: Vec::new(),

@@ -1,6 +1,7 @@
 //! The one thread that writes. What arrives while a commit is under way is written together in the next.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use grove_plan::{
@@ -129,7 +130,7 @@ pub(crate) fn run(connection: Connection, key: Option<SigningKey>, jobs: &Receiv
 
 /// A run whose state is known up to an event.
 struct KnownRun {
-    plan: Plan,
+    plan: Arc<Plan>,
     state: State,
     head: Digest,
     parent: Option<Parent>,
@@ -314,7 +315,7 @@ fn submit(
             request,
         ])?;
     let fresh = KnownRun {
-        plan,
+        plan: Arc::new(plan),
         state: State::default(),
         head,
         parent: parent.clone(),

@@ -255,6 +255,7 @@ impl OurSupervisor {
             recording: None,
             mcp_servers: Vec::new(),
             session_dir: None,
+            chain_dir: None,
             max_output: None,
             surroundings: self.surroundings.clone(),
         };

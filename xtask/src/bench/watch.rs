@@ -50,11 +50,11 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     }
     let program = program.unwrap_or_else(grove_program);
     let folder = workspace::target().join("bench");
-    std::fs::create_dir_all(&folder).map_err(text)?;
-    let folder = tempfile::tempdir_in(folder).map_err(text)?;
+    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    let folder = tempfile::tempdir_in(folder).map_err(|error| error.to_string())?;
     let state = folder.path().join(".local/state/grove");
-    std::fs::create_dir_all(&state).map_err(text)?;
-    let store = Store::open(&state.join("runs.db")).map_err(text)?;
+    std::fs::create_dir_all(&state).map_err(|error| error.to_string())?;
+    let store = Store::open(&state.join("runs.db")).map_err(|error| error.to_string())?;
     prepare(&store, count)?;
     let terminal = Terminal::open(folder.path(), &program)?;
     let is_over = AtomicBool::new(false);
@@ -88,10 +88,6 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     Ok(())
 }
 
-fn text(error: impl ToString) -> String {
-    error.to_string()
-}
-
 fn attempt(child: usize) -> Attempt {
     Attempt {
         node: NodeId::step(1).member(child),
@@ -123,9 +119,11 @@ fn prepare(store: &Store, count: usize) -> Result<(), String> {
         artifacts: vec![TOLD.to_vec()],
         at: now(),
     };
-    store.submit(submission).map_err(text)?;
+    store
+        .submit(submission)
+        .map_err(|error| error.to_string())?;
     let holder = Owner::this_process().0;
-    for row in store.outbox_of(RUN).map_err(text)? {
+    for row in store.outbox_of(RUN).map_err(|error| error.to_string())? {
         if row.effect.kind == EffectKind::Timer {
             continue;
         }
@@ -136,7 +134,7 @@ fn prepare(store: &Store, count: usize) -> Result<(), String> {
         };
         append(store, leased)?;
     }
-    let open = store.outbox_of(RUN).map_err(text)?;
+    let open = store.outbox_of(RUN).map_err(|error| error.to_string())?;
     let started = |child: usize| EffectId::new(&attempt(child), EffectKind::Start, 0);
     let is_taken = |child: usize| open.iter().any(|row| row.effect == started(child));
     if (0..count).all(is_taken) {
@@ -152,7 +150,10 @@ fn append(store: &Store, fact: Fact) -> Result<(), String> {
         artifacts: Vec::new(),
         at: now(),
     };
-    store.append(RUN, draft).map(drop).map_err(text)
+    store
+        .append(RUN, draft)
+        .map(drop)
+        .map_err(|error| error.to_string())
 }
 
 fn called(child: usize, call: &str, command: &str) -> Fact {
@@ -211,7 +212,7 @@ fn work(
         if is_over.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let round = usize::try_from(number).map_err(text)? / 3;
+        let round = usize::try_from(number).map_err(|error| error.to_string())? / 3;
         let child = 1 + round * 7 % count.saturating_sub(1).max(1);
         let call = format!("call-{round}");
         let fact = match number % 3 {
@@ -221,8 +222,8 @@ fn work(
         };
         append(store, fact)?;
         // Those that a terminal shows write words all the time.
-        let shown = usize::try_from(number).map_err(text)? % ROWS;
-        log(places, shown).map_err(text)?;
+        let shown = usize::try_from(number).map_err(|error| error.to_string())? % ROWS;
+        log(places, shown).map_err(|error| error.to_string())?;
         let due = Duration::from_secs(1) * (number + 1) / per_second.max(1);
         std::thread::sleep(due.saturating_sub(began.elapsed()));
     }
@@ -256,7 +257,7 @@ fn measure(
     let mut samples = Samples::default();
     for mark in 0..marks {
         // At every distance from the frame before.
-        let pause = u64::try_from(mark * 13 % 60).map_err(text)?;
+        let pause = u64::try_from(mark * 13 % 60).map_err(|error| error.to_string())?;
         std::thread::sleep(Duration::from_millis(pause));
         let (call, word) = (format!("mark-{mark}"), format!("seen-{mark}-"));
         append(store, called(0, &call, &word))?;
@@ -273,7 +274,8 @@ fn measure(
 
 /// What a process was charged so far.
 fn ticks(pid: u32) -> Result<f64, String> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).map_err(text)?;
+    let stat =
+        std::fs::read_to_string(format!("/proc/{pid}/stat")).map_err(|error| error.to_string())?;
     let fields = stat
         .rsplit_once(')')
         .map(|(_, rest)| rest)
@@ -331,7 +333,7 @@ impl Terminal {
             .stdout
             .take();
         let Some(mut output) = output else { return };
-        let mut portion = [0; 1 << 16];
+        let mut portion = vec![0; 1 << 16];
         while let Ok(n @ 1..) = output.read(&mut portion) {
             let bytes = portion.get(..n).unwrap_or_default().to_vec();
             let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -369,8 +371,10 @@ impl Terminal {
     }
 
     fn watcher(&self) -> Result<u32, String> {
-        let pid = std::fs::read_to_string(&self.pid_file).map_err(text)?;
-        pid.trim().parse().map_err(text)
+        let pid = std::fs::read_to_string(&self.pid_file).map_err(|error| error.to_string())?;
+        pid.trim()
+            .parse()
+            .map_err(|error: std::num::ParseIntError| error.to_string())
     }
 
     fn close(&self) {

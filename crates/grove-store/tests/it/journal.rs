@@ -37,9 +37,29 @@ fn an_event_is_recorded_with_all_that_follows_from_it() {
     );
     assert!(scene.store.outbox().unwrap().is_empty());
     let loaded = scene.store.load("r1").unwrap();
-    assert_eq!(fold(&loaded.plan, &loaded.events).unwrap(), loaded.state);
+    let events = loaded.events.iter().map(AsRef::as_ref);
+    assert_eq!(fold(&loaded.plan, events).unwrap(), loaded.state);
     assert_eq!(scene.store.verify("r1").unwrap(), None);
     assert_eq!(scene.store.events_after("r1", 4).unwrap().len(), 2);
+}
+
+#[test]
+fn a_long_journal_is_read_on_from_where_it_was_left() {
+    let Scene { folder, store } = Scene::new();
+    store.submit(submission("r1")).unwrap();
+    let append = |fact| store.append("r1", draft(fact)).unwrap();
+    append(leased(EffectKind::Start));
+    let mut seen = store.load("r1").unwrap();
+    for _ in 0..300 {
+        append(turned());
+        let now = store.load("r1").unwrap();
+        assert_eq!(now.events.len(), seen.events.len() + 1);
+        assert_ne!(now.head, seen.head);
+        seen = now;
+    }
+    drop(store);
+    let store = Store::open(&folder.path().join("runs.db")).unwrap();
+    assert_eq!(store.load("r1").unwrap(), seen);
 }
 
 #[test]

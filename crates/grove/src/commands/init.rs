@@ -140,12 +140,12 @@ fn print_found(
         (Some(false), None) => format!("{} (without Grove's MCP server)", host.title),
         (None, None) => host.title.clone(),
     });
-    out.labelled("hosts", &list(all.collect()));
+    out.labelled("hosts", &list(all));
     let all = providers.iter().map(|provider| match &provider.key {
         Some(place) => format!("{} (key in {place} {})", provider.name, provider.state),
         None => format!("{} (needs no key)", provider.name),
     });
-    out.labelled("providers", &list(all.collect()));
+    out.labelled("providers", &list(all));
     let all = engines.iter().map(|engine| {
         let login = if engine.login {
             " (somebody is logged in)"
@@ -155,10 +155,11 @@ fn print_found(
         format!("{}{login}", engine.title)
     });
     let built_in = std::iter::once("native (built in)".to_owned());
-    out.labelled("engines", &list(built_in.chain(all).collect()));
+    out.labelled("engines", &list(built_in.chain(all)));
 }
 
-fn list(all: Vec<String>) -> String {
+fn list(all: impl Iterator<Item = String>) -> String {
+    let all: Vec<String> = all.collect();
     if all.is_empty() {
         return "none".to_owned();
     }

@@ -145,7 +145,7 @@ fn is_used(folder: &Path) -> bool {
 
 #[track_caller]
 fn until(what: &str, holds: impl FnMut() -> bool) {
-    within(Duration::from_secs(60), what, holds);
+    within(Duration::from_mins(1), what, holds);
 }
 
 #[test]

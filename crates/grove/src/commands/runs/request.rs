@@ -477,7 +477,7 @@ fn typed(arguments: &RunArgs) -> Result<Asked, CommandError> {
 /// Who is told when a run is over.
 fn on_complete(settings: &Settings) -> Option<OnComplete> {
     let command = settings.run_on_complete.value.clone();
-    (!command.is_empty()).then(|| OnComplete {
+    (!command.is_empty()).then_some(OnComplete {
         command,
         timeout_ms: settings.run_on_complete_timeout_ms.value,
     })

@@ -218,12 +218,13 @@ fn who_waits_for_its_own_child_answers_it_and_both_go_on() {
         let body = String::from_utf8_lossy(&request.body).into_owned();
         let asking = body.split("run ").find_map(|it| it.split_once(" asking"));
         if body.contains("You ask.") {
-            return match body.contains("Two metres.") {
-                false => Reply::call(
+            return if body.contains("Two metres.") {
+                Reply::text("Dug two metres.")
+            } else {
+                Reply::call(
                     "contact_supervisor",
                     json!({ "kind": "question", "message": "How deep?" }),
-                ),
-                true => Reply::text("Dug two metres."),
+                )
             };
         }
         match asking {

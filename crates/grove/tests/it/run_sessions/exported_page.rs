@@ -126,7 +126,7 @@ fn a_file_is_not_replaced_unasked() {
     );
     // Without a name it has the name of the run.
     session.grove(["runs", "export", &id]).ok();
-    assert!(session.has(&format!("project/grove-run-{id}.html")));
+    assert!(session.has(format!("project/grove-run-{id}.html")));
     session.dir("project/folder");
     let refused = session.grove(["runs", "export", &id, "--output", "folder", "--yes"]);
     assert_eq!(refused.code, 2, "{}", refused.stderr);
@@ -148,7 +148,7 @@ fn what_has_no_room_is_said() {
         .to_owned();
     let said = session.grove(["runs", "export", &id]).ok();
     said.says(["left out: the ends of"]);
-    let page = session.read(&format!("project/grove-run-{id}.html"));
+    let page = session.read(format!("project/grove-run-{id}.html"));
     assert!(page.contains("Left out: the ends of"), "it is on the page");
     assert!(page.contains("cut: 32,7"), "and where it is cut");
 }

@@ -178,22 +178,19 @@ fn a_journal_that_is_not_what_it_was_is_refused_or_read_and_nothing_else_is_writ
         (attack.does)(&session, &id);
         let shown = session.grove(["runs", "show", &id]);
         let name = attack.name;
-        match attack.says {
-            Some(says) => {
-                assert_ne!(shown.code, 0, "{name}: {shown}");
-                assert!(is_clear(&shown, says), "{name}: {shown}");
-            }
-            None => {
-                let shown = shown.ok();
-                assert!(shown.stdout.contains("Done."), "{name}: {shown}");
-                // The file of a session is brought to what the journal says, or that is refused.
-                let brought = session.grove(["runs", "session", &id]);
-                let text = std::fs::read_to_string(brought.stdout.trim()).unwrap_or_default();
-                assert!(
-                    brought.code != 0 || text.contains("Done."),
-                    "{name}: {brought}\n{text}"
-                );
-            }
+        if let Some(says) = attack.says {
+            assert_ne!(shown.code, 0, "{name}: {shown}");
+            assert!(is_clear(&shown, says), "{name}: {shown}");
+        } else {
+            let shown = shown.ok();
+            assert!(shown.stdout.contains("Done."), "{name}: {shown}");
+            // The file of a session is brought to what the journal says, or that is refused.
+            let brought = session.grove(["runs", "session", &id]);
+            let text = std::fs::read_to_string(brought.stdout.trim()).unwrap_or_default();
+            assert!(
+                brought.code != 0 || text.contains("Done."),
+                "{name}: {brought}\n{text}"
+            );
         }
         assert_eq!(session.read("victim"), "The user's own.\n", "{name}");
         assert!(!session.has("not-there"), "{name}");

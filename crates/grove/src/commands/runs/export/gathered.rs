@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use grove_plan::{
-    Attempt, Body, CallId, Check, Event, Fact, LiveRun, NodeId, RunView, Times, Work,
+    Attempt, Body, CallId, Check, Contract, Event, Fact, LiveRun, NodeId, RunView, Times, Work,
 };
 use grove_runs::{Told, about};
 use grove_spec::Digest;
@@ -177,7 +177,7 @@ pub(super) fn gather(runs: &Runs, loaded: &LoadedRun) -> Result<Gathered, Comman
             node: child.id.clone(),
             cost: child.cost.filter(|cost| *cost > 0).map(amount),
             tokens: child.tokens,
-            asked: contract.map(|contract| contract.level_word()),
+            asked: contract.map(Contract::level_word),
             commands: contract.map_or_else(Vec::new, |contract| {
                 contract.verify.iter().map(Check::line).collect()
             }),

@@ -1,6 +1,7 @@
 //! A run that is watched: its journal as far as it was read, and what its children last showed of themselves.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use grove_plan::{
     Attempt, Body, Event, Execution, Fact, LiveRun, NodeId, Plan, Sign, State, Times, advance,
@@ -14,7 +15,7 @@ use crate::command_error::CommandError;
 pub(in crate::commands::runs) struct WatchedRun {
     pub(in crate::commands::runs) id: String,
     pub(in crate::commands::runs) title: String,
-    pub(in crate::commands::runs) plan: Plan,
+    pub(in crate::commands::runs) plan: Arc<Plan>,
     pub(in crate::commands::runs) state: State,
     signs: BTreeMap<NodeId, LastSign>,
     tails: BTreeMap<NodeId, (u32, AttemptTail)>,
