@@ -419,14 +419,14 @@ fn a_saved_chain_has_its_schema_in_a_file_beside_it() {
 fn a_request_says_whose_agents_it_means_and_where_its_steps_share_files() {
     let (server, session) = scene(|task, turns| match (task, turns) {
         (task, 0) if task.starts_with("note ") => bash(&format!(
-            "mkdir -p {folder}; echo kept > {folder}/kept",
+            "echo kept > {folder}/kept",
             folder = task.trim_start_matches("note ")
         )),
         (task, _) => Reply::text(format!("<{task}>")),
     });
     session.definition(
         "project/.grove/agents/worker.md",
-        "tools: bash\n",
+        "tools: write, bash\n",
         "You are the project's.",
     );
     session.grove(["trust", "--yes"]).ok();
