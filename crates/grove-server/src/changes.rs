@@ -119,20 +119,21 @@ pub(crate) async fn tell(peer: Peer<RoleServer>, mut changes: Changes, ended: Ca
 }
 
 /// Tells a subscriber of what it asked for.
-pub(crate) async fn tell_subscriber(subscription: &SubscriptionContext, served: &Served) {
+///
+/// What was asked for is compared with what it was when the subscription was acknowledged.
+pub(crate) async fn tell_subscriber(
+    subscription: &SubscriptionContext,
+    served: &Served,
+    acknowledged: &Wanted,
+) {
     let sink = subscription.sink();
     let accepted = subscription.accepted();
     let (mut changes, mut of_wanted) = (served.library.changes(), served.library.changes());
     let wanted = Wanted::default();
     for uri in accepted.resource_subscriptions.iter().flatten() {
-        let (served, uri) = (served.clone(), uri.clone());
-        let stamped = tokio::task::spawn_blocking(move || {
-            let stamp = subscriptions::stamp(&served, &uri);
-            (uri, stamp)
-        });
         // More than there may be are not heard of.
-        if let Ok((uri, stamp)) = stamped.await {
-            let _ = wanted.add(&uri, stamp);
+        if let Some(stamp) = acknowledged.take(uri) {
+            let _ = wanted.add(uri, stamp);
         }
     }
     // Each of both goes on by itself: one that is given up halfway would forget what it has seen.

@@ -45,6 +45,8 @@ pub(crate) struct Connection {
     under_way: UnderWay,
     /// The resources that the client wants to hear of.
     wanted: Wanted,
+    /// The resources of subscriptions that were acknowledged and are not looked after yet.
+    acknowledged: Wanted,
     /// Whether somebody looks after them already.
     tells_of_resources: AtomicBool,
     session: Arc<SessionCell>,
@@ -67,6 +69,7 @@ impl Connection {
             served: served.clone(),
             under_way: UnderWay::default(),
             wanted: Wanted::default(),
+            acknowledged: Wanted::default(),
             tells_of_resources: AtomicBool::new(false),
             session: Arc::default(),
             open: Arc::clone(open),
@@ -329,11 +332,17 @@ impl ServerHandler for Connection {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
+        // Looked at before the client hears that it is subscribed: what changes right after is a change.
+        for uri in requested.resource_subscriptions.iter().flatten() {
+            let _ = self
+                .acknowledged
+                .add(uri, subscriptions::stamp(&self.served, uri));
+        }
         Some(requested.clone())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        changes::tell_subscriber(&context, &self.served).await;
+        changes::tell_subscriber(&context, &self.served, &self.acknowledged).await;
         Ok(())
     }
 }

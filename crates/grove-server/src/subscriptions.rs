@@ -28,7 +28,7 @@ const POLL: Duration = Duration::from_millis(50);
 const LOOK: Duration = Duration::from_secs(2);
 
 /// What a resource was when it was looked at; none when it was not there.
-type Stamp = Option<Digest>;
+pub(crate) type Stamp = Option<Digest>;
 
 /// The resources that one connection wants to hear of.
 #[derive(Debug, Clone, Default)]
@@ -54,6 +54,11 @@ impl Wanted {
 
     pub(crate) fn remove(&self, uri: &str) {
         self.stamps().remove(uri);
+    }
+
+    /// Takes out what one was when it was wanted.
+    pub(crate) fn take(&self, uri: &str) -> Option<Stamp> {
+        self.stamps().remove(uri)
     }
 
     /// Looks at all of them, and gives those that are not what they were.

@@ -484,14 +484,14 @@ fn spend_above(
         above.clone_from(&current.parent);
         others.push(id);
     }
-    let is_over = up_to_date(transaction, known, run)?.state.ended.is_some();
-    if is_ending && !is_over {
+    let own = &up_to_date(transaction, known, run)?.state;
+    if is_ending && own.ended.is_none() && own.stop.is_none() {
         let wish = Fact::Wanted {
             by: format!("the run above it, {}", spent.parent.run),
-            id: format!("above-{}", spent.parent.run),
+            // One that went on after it was stopped is told again.
+            id: format!("above-{}-{}", spent.parent.run, own.seq),
             wish: Wish::Stop { now: false },
         };
-        // Told once is told.
         match append_one(transaction, known, run, wish, at) {
             Ok(()) | Err(StoreError::Refused(_)) => others.push(run.to_owned()),
             Err(error) => return Err(error),

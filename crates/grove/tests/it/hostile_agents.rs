@@ -95,8 +95,8 @@ impl<'a> Examination<'a> {
     fn judge(&mut self) {
         let before = self.look();
         let mut early = usable(&before.agents, "agents");
-        early.retain(|agent| agent["source"] == "project" || agent["source"] == "package");
         early.extend(usable(&before.chains, "chains"));
+        early.retain(|it| it["source"] == "project" || it["source"] == "package");
         self.require(early.is_empty(), format!("used before trust: {early:?}"));
 
         self.session.trust(&[]);
@@ -284,9 +284,14 @@ fn a_fan_out_up_to_the_cap_is_fine_and_one_beyond_it_is_refused() {
     }
     session.trust();
     let listed = session.json("chains list");
-    let mut states = rows(&listed["chains"], ["name", "state"]);
+    let mut states = rows(&listed["chains"], ["name", "state", "source"]);
+    states.retain(|it| it[2] == "project");
     states.sort();
-    let expected = [["fits", "ok"], ["flood", "invalid"], ["over", "invalid"]];
+    let expected = [
+        ["fits", "ok", "project"],
+        ["flood", "invalid", "project"],
+        ["over", "invalid", "project"],
+    ];
     assert_eq!(states, expected);
 }
 

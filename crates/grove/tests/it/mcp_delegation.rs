@@ -3,6 +3,7 @@
 //! after the run began, once while it works, and once with a result in hand that nobody has acknowledged yet.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -196,7 +197,8 @@ fn scene() -> (ModelServer, Session) {
 /// A turn of the host, as a command.
 fn host(server: &ModelServer, session: &Session, turn: usize) -> Command {
     let prompt = format!("This is turn {turn}. Have it painted.");
-    let resumed = if turn == 1 {
+    // Killed early in its first turn, it has written no conversation down that could go on.
+    let resumed = if conversation(session).is_none() {
         "--session-id"
     } else {
         "--resume"
@@ -234,11 +236,16 @@ fn kill(pid: u32) {
     done.unwrap();
 }
 
-/// How many results of tools the host has written into the file of its conversation.
-fn written(session: &Session) -> usize {
+/// The file of the host's conversation, once it has begun one.
+fn conversation(session: &Session) -> Option<PathBuf> {
     let files = shared::files_below(&session.path("home/.claude/projects")).unwrap_or_default();
     let name = format!("{SESSION}.jsonl");
-    let file = files.iter().find(|file| file.ends_with(&name));
+    files.into_iter().find(|file| file.ends_with(&name))
+}
+
+/// How many results of tools the host has written into the file of its conversation.
+fn written(session: &Session) -> usize {
+    let file = conversation(session);
     let text = file.and_then(|file| std::fs::read_to_string(file).ok());
     let lines = text.iter().flat_map(|text| text.lines());
     let said = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
