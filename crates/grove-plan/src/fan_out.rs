@@ -69,7 +69,7 @@ impl FanOut {
     }
 
     /// What was said about all items, in their order.
-    pub fn collected(&self, list: &[Value], said: &[&NodeView]) -> Vec<Value> {
+    pub fn collected(&self, list: &[Value], said: &[NodeView]) -> Vec<Value> {
         let all = list.iter().zip(said).enumerate();
         all.map(|(at, (value, said))| {
             let key = self.key_of(at, value).unwrap_or_else(|_| at.to_string());

@@ -20,6 +20,7 @@ mod ids;
 mod layout;
 mod live;
 mod money;
+mod nodes;
 mod picture;
 mod plan;
 mod refused;
@@ -46,6 +47,7 @@ pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
 pub use layout::{Layout, LayoutRules, PlannedList, PlannedTask, lay_out};
 pub use live::{LiveChild, LiveRun, LiveStep, Sign, Signs};
 pub use money::{ModelFacts, Prices};
+pub use nodes::Nodes;
 pub use plan::{
     Child, FanOut, GroupRules, Inputs, Limits, MaxOutput, Node, OnComplete, Place, Plan, SetupHook,
     Tools, TreeLimits, Work, WorktreePlan, WorktreeSetup,
@@ -61,7 +63,7 @@ pub use state::{
     NodeState, OpenEffect, RunClock, RunState, Said, State, StopReason, WorktreeState,
 };
 pub use usage::Usage;
-pub use view::{NodeView, PatchView, RunView, Texts, said_by};
+pub use view::{NodeView, PatchView, RunView, Texts, node_views, said_by};
 
 /// The README's example is a test.
 #[cfg(doctest)]

@@ -14,12 +14,12 @@ use crate::event::{
     ReviewVerdict, Times, TreeBefore,
 };
 use crate::evidence::Seen;
-use crate::ids::{Attempt, CallId, EffectId, NodeId};
+use crate::ids::{Attempt, CallId, EffectId};
+use crate::nodes::Nodes;
 use crate::usage::Usage;
 
 /// Everything that is known about a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct State {
     /// The last event that was taken in.
     pub seq: u64,
@@ -30,7 +30,7 @@ pub struct State {
     /// When its last node ended.
     pub ended: Option<Times>,
     /// The nodes that have begun or were decided about.
-    pub nodes: BTreeMap<NodeId, NodeState>,
+    pub nodes: Nodes,
     /// Effects that are to be done or under way.
     pub open: BTreeMap<EffectId, OpenEffect>,
     /// What all attempts together have spent, runs that they asked for included.
@@ -46,20 +46,13 @@ pub struct State {
     /// Whether the owner has the result.
     pub acknowledged: bool,
     /// How often somebody was to be told what it came to.
-    #[serde(skip_serializing_if = "is_zero")]
     pub deliveries: u32,
     /// What came of the last time.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub delivered: Option<Delivered>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-const fn is_zero(value: &u32) -> bool {
-    *value == 0
-}
-
 /// How long a run has been at work. Time in which it was paused or waited for an answer does not count.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunClock {
     /// Milliseconds before it last went on.
     pub before: u64,
@@ -81,59 +74,44 @@ pub struct OpenEffect {
 }
 
 /// What is known about a node.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct NodeState {
     /// How far it is.
     pub execution: Execution,
     /// Its attempts; the last one counts.
     pub attempts: Vec<AttemptState>,
     /// Its working tree, where it has one.
-    #[serde(default)]
     pub worktree: Option<WorktreeState>,
     /// Whether its work counts.
-    #[serde(default)]
     pub accepted: Accepted,
     /// What was seen of its work.
-    #[serde(default)]
     pub seen: Option<Seen>,
     /// What a reviewer found.
-    #[serde(default)]
     pub review: Option<ReviewVerdict>,
     /// Whether it looks at another's work, and is no part of what was asked for.
-    #[serde(default)]
     pub is_review: bool,
     /// Whether a reviewer is looking at its work.
-    #[serde(default)]
     pub is_reviewed: bool,
     /// How often it was asked for what was missing.
-    #[serde(default)]
     pub finalizations: u32,
     /// The try whose words are the answer, when later ones only brought what was missing.
-    #[serde(default)]
     pub answer: Option<u32>,
     /// The items that it runs for, once they are known.
-    #[serde(default)]
     pub items: Option<Expanded>,
     /// What was said about all of them.
-    #[serde(default)]
     pub collected: Option<Output>,
     /// The files before it began.
-    #[serde(default)]
     pub before: Option<TreeBefore>,
     /// How many effects it has had that belong to no try.
-    #[serde(default)]
     pub effects: u32,
     /// The try that begins once its working tree is there.
-    #[serde(default)]
     pub next: Option<NextTry>,
     /// What became of it, while its work is being stored.
-    #[serde(default)]
     pub verdict: Option<Execution>,
 }
 
 /// What is known about a working tree.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorktreeState {
     /// Where it is; none while it is not there.
     pub folder: Option<PathBuf>,
@@ -142,12 +120,11 @@ pub struct WorktreeState {
     /// Why it was left where it is.
     pub kept: Option<String>,
     /// What its set-up put there.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub synthetic: Vec<String>,
 }
 
 /// A try that is to begin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextTry {
     /// Which of the child's models.
     pub model: usize,
@@ -182,8 +159,7 @@ impl NodeState {
 }
 
 /// What is known about an attempt.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct AttemptState {
     /// Which of the child's models.
     pub model: usize,
@@ -200,7 +176,6 @@ pub struct AttemptState {
     /// Why somebody may have to look after it, until it has done something again.
     pub attention: Option<Attention>,
     /// What a program added of its own to what the child is told.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub added: Option<AddedText>,
     /// Turns of its session that are told in short.
     pub compacted: u64,
@@ -244,8 +219,7 @@ impl AttemptState {
 }
 
 /// What runs have spent that a child asked for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NestedUse {
     /// Tokens.
     pub usage: Usage,

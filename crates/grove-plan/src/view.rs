@@ -243,37 +243,7 @@ impl RunView {
     /// What there is to see of a run.
     pub fn of(id: &str, plan: &Plan, state: &State, texts: Texts<'_>) -> Self {
         let run = state.run();
-        let mut nodes: Vec<NodeView> = Vec::with_capacity(plan.nodes.len());
-        let unknown = NodeState::default();
-        let known = |id: &NodeId| state.nodes.get(id).unwrap_or(&unknown);
-        for node in &plan.nodes {
-            let fan_out = match &node.work {
-                Work::Child(child) => {
-                    nodes.push(node_view(plan, &node.id, child, known(&node.id), texts));
-                    continue;
-                }
-                Work::FanOut(fan_out) => fan_out,
-            };
-            let list = known(&node.id);
-            let found = list.items.as_ref();
-            let found = found.map_or(&[][..], |found| &found.items);
-            let whole = node_view(plan, &node.id, &fan_out.child, list, texts);
-            nodes.push(NodeView {
-                items: Some(found.len()),
-                ..whole
-            });
-            for item in found {
-                let id = node.id.item(&item.key);
-                let mut view = node_view(plan, &id, &fan_out.child, known(&id), texts);
-                view.label.clone_from(&item.label);
-                nodes.push(view);
-            }
-            let reviewer = fan_out.reviewer.as_ref();
-            for (item, reviewer) in found.iter().zip(std::iter::repeat(reviewer)) {
-                let id = node.id.item(&item.key).reviewer();
-                nodes.extend(reviewer.map(|child| node_view(plan, &id, child, known(&id), texts)));
-            }
-        }
+        let nodes = node_views(plan, state, texts, |_| true);
         let result = result_of(plan, &nodes);
         let is_over = state.ended.is_some();
         Self {
@@ -372,12 +342,8 @@ fn result_of(plan: &Plan, nodes: &[NodeView]) -> Option<String> {
 }
 
 /// What nodes said: one's text as it is, of several a block each.
-pub fn said_by(view: &RunView, ids: &[NodeId]) -> String {
-    let nodes: Vec<&NodeView> = view
-        .nodes
-        .iter()
-        .filter(|node| ids.contains(&node.id))
-        .collect();
+pub fn said_by(nodes: &[NodeView], ids: &[NodeId]) -> String {
+    let nodes: Vec<&NodeView> = nodes.iter().filter(|node| ids.contains(&node.id)).collect();
     match nodes.as_slice() {
         [one] => one.output.text.clone().unwrap_or_default(),
         several => {
@@ -421,6 +387,51 @@ fn cause_of(execution: &Execution) -> Option<Value> {
         Execution::Lost(why) => Some(Value::String(why.clone())),
         _ => None,
     }
+}
+
+/// What there is to see of some nodes, in the order of the plan. Nothing is read for the others.
+pub fn node_views(
+    plan: &Plan,
+    state: &State,
+    texts: Texts<'_>,
+    is_wanted: impl Fn(&NodeId) -> bool,
+) -> Vec<NodeView> {
+    let unknown = NodeState::default();
+    let view = |id: &NodeId, child: &Child| {
+        is_wanted(id).then(|| {
+            let known = state.nodes.get(id).unwrap_or(&unknown);
+            node_view(plan, id, child, known, texts)
+        })
+    };
+    let mut nodes: Vec<NodeView> = Vec::with_capacity(plan.nodes.len());
+    for node in &plan.nodes {
+        let fan_out = match &node.work {
+            Work::Child(child) => {
+                nodes.extend(view(&node.id, child));
+                continue;
+            }
+            Work::FanOut(fan_out) => fan_out,
+        };
+        let found = state
+            .nodes
+            .get(&node.id)
+            .and_then(|list| list.items.as_ref());
+        let found = found.map_or(&[][..], |found| &found.items);
+        nodes.extend(view(&node.id, &fan_out.child).map(|whole| NodeView {
+            items: Some(found.len()),
+            ..whole
+        }));
+        nodes.extend(found.iter().filter_map(|item| {
+            let seen = view(&node.id.item(&item.key), &fan_out.child)?;
+            let label = item.label.clone();
+            Some(NodeView { label, ..seen })
+        }));
+        if let Some(reviewer) = &fan_out.reviewer {
+            let reviews = found.iter().map(|item| node.id.item(&item.key).reviewer());
+            nodes.extend(reviews.filter_map(|id| view(&id, reviewer)));
+        }
+    }
+    nodes
 }
 
 fn node_view(

@@ -1,6 +1,6 @@
 //! The items of a list that an earlier child gave: found when the list is there, put together when all are done.
 
-use grove_plan::{Expanded, FanOut, NodeId, NodeView, Outcome, Output, RunView, said_by};
+use grove_plan::{Expanded, FanOut, NodeId, Outcome, Output, node_views, said_by};
 use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 use serde_json::Value;
@@ -56,11 +56,8 @@ impl<'a> ItemList<'a> {
             let bytes = self.store.artifact(digest).ok().flatten()?;
             Some(String::from_utf8_lossy(&bytes).into_owned())
         };
-        let view = RunView::of(&self.run.id, &self.run.plan, &self.run.state, &text);
-        let said = ids
-            .iter()
-            .filter_map(|id| view.nodes.iter().find(|it| it.id == *id));
-        let said: Vec<&NodeView> = said.collect();
+        let is_item = |id: &NodeId| ids.contains(id);
+        let said = node_views(&self.run.plan, &self.run.state, &text, is_item);
         let all = Value::Array(self.fan_out.collected(&list, &said));
         if let Some(schema) = &self.fan_out.schema {
             let schema: Value = self.artifact(schema)?;
@@ -74,7 +71,7 @@ impl<'a> ItemList<'a> {
         let text = if ids.is_empty() {
             NO_ITEMS.to_owned()
         } else {
-            said_by(&view, &ids)
+            said_by(&said, &ids)
         };
         let output = Output {
             text: Some(Digest::of(text.as_bytes())),

@@ -1,7 +1,7 @@
 //! What a child is told: the text of its system prompt and its first message, stored before it starts.
 
 use grove_plan::{
-    Attempt, Contract, Inputs, ItemValue, NodeId, RunView, Texts, Variables, compose, said_by,
+    Attempt, Contract, Inputs, ItemValue, NodeId, Texts, Variables, compose, node_views, said_by,
 };
 use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
@@ -219,19 +219,24 @@ fn variables(store: &Store, places: &RunPlaces, run: &LoadedRun, inputs: &Inputs
         Some(String::from_utf8_lossy(&bytes).into_owned())
     };
     let texts: Texts<'_> = &text;
-    let view = RunView::of(&run.id, &run.plan, &run.state, texts);
     let outputs = inputs.outputs.iter();
+    // A run may have thousands of others.
+    let is_wanted = |id: &NodeId| {
+        let named = outputs.clone().any(|(_, nodes)| nodes.contains(id));
+        named || inputs.previous.contains(id)
+    };
+    let views = node_views(&run.plan, &run.state, texts, is_wanted);
     // What is data is told as data.
     let said = |nodes: &[NodeId]| {
-        let mut of_one = view.nodes.iter().filter(|node| nodes == [node.id.clone()]);
+        let mut of_one = views.iter().filter(|node| nodes == [node.id.clone()]);
         let structured = of_one
             .next()
             .and_then(|node| node.output.structured.as_ref());
-        structured.map_or_else(|| said_by(&view, nodes), ToString::to_string)
+        structured.map_or_else(|| said_by(&views, nodes), ToString::to_string)
     };
     Variables {
         task: inputs.task.as_ref().and_then(text).unwrap_or_default(),
-        previous: said_by(&view, &inputs.previous),
+        previous: said_by(&views, &inputs.previous),
         chain_dir: places.chain_folder(run).to_string_lossy().into_owned(),
         outputs: outputs
             .map(|(name, nodes)| (name.clone(), said(nodes)))

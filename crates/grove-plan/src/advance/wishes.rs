@@ -128,10 +128,14 @@ impl Run<'_> {
         self.state.ended = None;
         self.state.acknowledged = false;
         // What was not begun because of it may begin after it.
-        for (id, node) in &mut self.state.nodes {
+        let skipped = self.state.nodes.iter().filter(|(id, node)| {
             // Whoever looks at an item's work is asked by the item.
             let is_asked = node.is_review && id.of_item().is_some();
-            if node.execution == Execution::Skipped && !is_asked {
+            node.execution == Execution::Skipped && !is_asked
+        });
+        let skipped: Vec<NodeId> = skipped.map(|(id, _)| id.clone()).collect();
+        for id in &skipped {
+            if let Some(node) = self.state.nodes.get_mut(id) {
                 node.execution = Execution::Pending;
             }
         }

@@ -47,8 +47,8 @@ fn each_of_several_has_a_block_with_how_it_ended() {
         "1/2 succeeded\n\n=== 1.0 scout ===\nsaid\n\n=== 1.1 scout: FAILED: model error (bad request): said the provider ===\nsaid"
     );
     let both = [NodeId::from("1.0"), NodeId::from("1.1")];
-    assert!(said_by(&view(&world), &both).starts_with("=== 1.0 scout ===\nsaid\n\n=== 1.1"));
-    assert_eq!(said_by(&view(&world), &both[..1]), "said");
+    assert!(said_by(&view(&world).nodes, &both).starts_with("=== 1.0 scout ===\nsaid\n\n=== 1.1"));
+    assert_eq!(said_by(&view(&world).nodes, &both[..1]), "said");
 }
 
 #[test]
