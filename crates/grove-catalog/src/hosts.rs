@@ -10,7 +10,9 @@ mod skill_list;
 use grove_spec::agent::Format;
 use serde::Deserialize;
 
-pub use agent_rules::{AgentRules, ExportRules, FrontmatterReading, Models, Preload};
+pub use agent_rules::{
+    AgentRules, ExportRules, FoldersEntered, FrontmatterReading, Models, Preload,
+};
 pub use name_form::NameForm;
 pub use skill_list::{Budget, BuiltIn, Listing, Measure, Overflow, Style};
 
