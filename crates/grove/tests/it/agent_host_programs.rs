@@ -117,7 +117,7 @@ fn compare(program: AgentProgram, real: impl Fn(&Session, &str) -> BTreeSet<Stri
 }
 
 /// The agents that Claude Code says it has, without its own.
-fn agents_of_claude(session: &Session, working: &str) -> BTreeSet<String> {
+pub(crate) fn agents_of_claude(session: &Session, working: &str) -> BTreeSet<String> {
     let (finished, _) = turn(AgentProgram::Claude, session, working, &[]);
     let text = finished.stdout_text();
     let mut lines = text

@@ -87,7 +87,7 @@ const MARKDOWN_FILES: [Sample; 16] = [
 /// Folders with roles of Codex.
 const TOML: [&str; 2] = ["home/.codex/agents", "project/.codex/agents"];
 
-const TOML_FILES: [Sample; 10] = [
+const TOML_FILES: [Sample; 11] = [
     ("plain", "plain-TAG.toml", "name = \"plain-TAG\"\nDESCRTOLD"),
     (
         "deep",
@@ -97,6 +97,11 @@ const TOML_FILES: [Sample; 10] = [
     ("unnamed", "unnamed-TAG.toml", "DESCRTOLD"),
     ("silent", "silent-TAG.toml", "name = \"silent-TAG\"\nTOLD"),
     ("mute", "mute-TAG.toml", "name = \"mute-TAG\"\nDESCR"),
+    (
+        "blank",
+        "blank-TAG.toml",
+        "name = \"blank-TAG\"\nDESCRdeveloper_instructions = \"\"\n",
+    ),
     (
         "broken",
         "broken-TAG.toml",
@@ -220,7 +225,7 @@ fn answers(session: &Session, program: AgentProgram, name: &str) -> Vec<[String;
 /// The word for an agent in a folder where a program looks, and which the program has not.
 fn word_for(program: AgentProgram, what: &str) -> &'static str {
     match (program, what) {
-        (AgentProgram::Codex, "broken" | "mute") => "invalid",
+        (AgentProgram::Codex, "broken" | "mute" | "blank") => "invalid",
         (_, "hidden" | "dot") => "passed-over",
         _ => "filtered",
     }
