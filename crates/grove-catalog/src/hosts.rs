@@ -10,7 +10,9 @@ mod skill_list;
 use grove_spec::agent::Format;
 use serde::Deserialize;
 
-pub use agent_rules::{AgentRules, ExportRules, FrontmatterReading, Models, Preload};
+pub use agent_rules::{
+    AgentRules, ExportRules, FoldersEntered, FrontmatterReading, Models, Preload,
+};
 pub use name_form::NameForm;
 pub use skill_list::{Budget, BuiltIn, Listing, Measure, Overflow, Style};
 
@@ -26,6 +28,8 @@ pub struct Host {
     pub title: String,
     /// The version these facts are about.
     pub checked: String,
+    /// What it calls itself to an MCP server.
+    pub mcp_client: Option<String>,
     /// How it scans a root.
     pub scan: Scan,
     /// How it names skills and who wins.
@@ -257,6 +261,12 @@ pub fn all() -> Vec<Host> {
         .iter()
         .filter_map(|(_, text)| parse(text).ok())
         .collect()
+}
+
+/// The host that calls itself so to an MCP server.
+pub fn by_mcp_client(client: &str) -> Option<Host> {
+    let mut hosts = all().into_iter();
+    hosts.find(|host| host.mcp_client.as_deref() == Some(client))
 }
 
 /// One host by name.

@@ -39,6 +39,11 @@ pub enum Trust {
         /// The settings file.
         by: PathBuf,
     },
+    /// A project that the host which is asked about does not trust.
+    NotByHost {
+        /// The host's title.
+        host: String,
+    },
 }
 
 /// What is remembered of a file that was seen: its content, and as what it counted. A file that only sets or tells
@@ -118,6 +123,14 @@ pub fn judge(
                     by.display()
                 ),
                 "review both, then run `grove trust` again",
+            ),
+        )),
+        Trust::NotByHost { host } => Some((
+            State::Untrusted,
+            Reason::new(
+                "untrusted",
+                format!("{host} does not trust this project, so it reads no agents of it"),
+                format!("review the project, then start {host} in it and trust it there"),
             ),
         )),
         Trust::Pinned {

@@ -31,6 +31,8 @@ pub struct DocumentOptions<'a> {
     pub links: Links,
     /// Whether a file of this name counts.
     pub wanted: fn(&str) -> bool,
+    /// Whether hidden files and folders count.
+    pub hidden: bool,
     /// Names of folders that are never entered.
     pub never: &'a [&'a str],
     /// A folder below the root that has an entry of one of these names is somebody else's.
@@ -229,7 +231,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The entries of a folder that are not hidden, sorted.
+    /// The entries of a folder that count, sorted.
     fn list(&mut self, folder: BorrowedFd<'_>, path: &str) -> Result<Listing, Errno> {
         let mut listing = Listing::default();
         let mut seen = 0;
@@ -242,7 +244,7 @@ impl Walk<'_> {
             }
             let mut foreign = self.options.foreign.iter();
             listing.is_foreign |= foreign.any(|mark| mark.as_bytes() == bytes);
-            if bytes.first() == Some(&b'.') {
+            if bytes.first() == Some(&b'.') && !self.options.hidden {
                 // Hidden.
             } else if is_printable(bytes) {
                 listing.entries.push((name.to_owned(), kind));
@@ -432,6 +434,7 @@ mod tests {
         DocumentOptions {
             links,
             wanted: |name| name.strip_suffix(".md").is_some() && name != "SKILL.md",
+            hidden: false,
             never: &["node_modules", "skills"],
             foreign: &[".git", "SKILL.md"],
             not_in: &["elsewhere"],

@@ -51,6 +51,8 @@ pub(crate) struct Connection {
     tells_of_resources: AtomicBool,
     session: Arc<SessionCell>,
     open: Arc<Open>,
+    /// Whether the client works where the server does, so that it finds the same files.
+    is_beside_host: bool,
     /// Ends what was started for this connection when the connection is dropped.
     ended: CancellationToken,
     _end: DropGuard,
@@ -73,9 +75,17 @@ impl Connection {
             tells_of_resources: AtomicBool::new(false),
             session: Arc::default(),
             open: Arc::clone(open),
+            is_beside_host: false,
             _end: ended.clone().drop_guard(),
             ended,
         })
+    }
+
+    /// The same with a client that works where the server does.
+    #[must_use]
+    pub(crate) fn beside_host(mut self) -> Self {
+        self.is_beside_host = true;
+        self
     }
 
     fn tools(&self) -> Vec<Tool> {
@@ -160,9 +170,14 @@ impl ServerHandler for Connection {
                 .await?
             }
             tools::SKILLS => {
-                self.run(&context, |library, session, work| {
+                let client = context.client_info().filter(|_| self.is_beside_host);
+                self.run(&context, move |library, session, work| {
                     let request: tools::SkillsRequest = tools::read(arguments)?;
-                    answered(library, work, |look| request.answer(look, session))
+                    answered(library, work, |look| {
+                        let client = client.as_ref().map(|client| client.name.as_str());
+                        let known = library.listed_by(client, look);
+                        request.answer(look, session, known)
+                    })
                 })
                 .await?
             }

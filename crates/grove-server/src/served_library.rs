@@ -3,18 +3,21 @@
 //! Every request looks before it answers, which costs one walk of stats that requests at the same moment share, so
 //! an answer is never older than the request. What was seen is read without a lock: only searches wait for one another.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grove_catalog::Digest;
 use grove_catalog::disclosure::{Node, list_children};
+use grove_catalog::hosts;
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::live::LiveLibrary;
 use grove_skills::search::{Audience, Query, Searcher, anything_fits};
-use grove_skills::{Library, Look, LookAgain as _, Parts, Unsteady};
+use grove_skills::{Library, Look, LookAgain as _, Parts, Request, Unsteady, View, host_lists};
 use tokio::sync::watch;
 
 use crate::changes::{self, Changes, Seen};
 use crate::skill_paths::SkillPaths;
+use crate::tools::ListedByHost;
 
 /// A library that stays up to date, and who wants to know when it changes.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub(crate) struct ServedLibrary {
     searcher: Mutex<Searcher>,
     /// Paths are a function of the snapshot, and most requests see the same one.
     paths: Mutex<Option<(Digest, Arc<SkillPaths>)>>,
+    /// What hosts find that asked here, by their names.
+    hosts: Mutex<BTreeMap<String, Library>>,
 }
 
 impl ServedLibrary {
@@ -39,6 +44,7 @@ impl ServedLibrary {
             seen,
             searcher: Mutex::default(),
             paths: Mutex::default(),
+            hosts: Mutex::default(),
         }
     }
 
@@ -85,6 +91,26 @@ impl ServedLibrary {
             listed
         } else {
             format!("Nothing fits well. The nearest are:\n{listed}")
+        }
+    }
+
+    /// What a client that is a known host lists to its model by itself; nothing for any other.
+    pub(crate) fn listed_by(&self, client: Option<&str>, look: &Look) -> ListedByHost {
+        let Some(host) = client.and_then(hosts::by_mcp_client) else {
+            return ListedByHost::default();
+        };
+        let mut libraries = locked(&self.hosts);
+        let library = libraries.entry(host.name.clone()).or_insert_with(|| {
+            let request = Request {
+                view: View::Host(host.name.clone()),
+                ..Request::default()
+            };
+            Library::new((*look.world.environment).clone(), request)
+        });
+        let theirs = library.look();
+        ListedByHost {
+            addresses: host_lists::told_by_host(&look.snapshot, &theirs, &host),
+            title: host.title,
         }
     }
 

@@ -94,7 +94,7 @@ impl Server {
     {
         let transport = Lines::new(from, to, MAX_MESSAGE);
         let connection = Connection::open(&self.served, &Arc::<Open>::default(), 1);
-        let connection = connection.ok_or(ServeError::Broken)?;
+        let connection = connection.ok_or(ServeError::Broken)?.beside_host();
         let served = match rmcp::serve_server(connection, Gated::new(transport)).await {
             Ok(served) => served,
             // A client that leaves before it said anything has done nothing wrong.

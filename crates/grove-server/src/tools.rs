@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use grove_catalog::catalog::{Budget, Style};
 use grove_skills::Look;
 use grove_skills::disclosure::{Activated, Call, CatalogOptions, Disclosure, SessionCell};
-use grove_spec::text::{one_line, without_controls};
+use grove_spec::text::{counted, one_line, without_controls};
 use grove_spec::{Code, Diagnostic};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
@@ -124,6 +124,15 @@ impl Default for Words {
     }
 }
 
+/// What the host that asks lists to its model by itself.
+#[derive(Debug, Default)]
+pub(crate) struct ListedByHost {
+    /// The host's title.
+    pub(crate) title: String,
+    /// The addresses of skills.
+    pub(crate) addresses: Vec<String>,
+}
+
 /// What a model says to the tool `skills`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -209,13 +218,19 @@ fn with_notes(activated: Activated) -> String {
 
 impl SkillsRequest {
     /// The catalog of a connection's session, or what changed in it.
-    pub(crate) fn answer(self, look: &Look, session: &SessionCell) -> Result<String, String> {
+    pub(crate) fn answer(
+        self,
+        look: &Look,
+        session: &SessionCell,
+        known: ListedByHost,
+    ) -> Result<String, String> {
         let limits = &look.world.settings.settings.limits;
         let asked = CatalogOptions {
             style: Style::Names,
             budget: Budget::chars(limits.prompt_chars.count(), limits.prompt_skills.count()),
             index_dir: None,
             exact: None,
+            exclude: known.addresses,
         };
         let told = Disclosure::in_memory(look, session).catalog(&asked);
         let told = told.map_err(|error| explain(&error, ""))?;
@@ -228,6 +243,13 @@ impl SkillsRequest {
             text.push('\n');
         }
         text.push_str("To open one, call `skill` with its name.\n");
+        if !asked.exclude.is_empty() {
+            let (title, n_skills) = (&known.title, counted(asked.exclude.len(), "other skill"));
+            let _ = writeln!(
+                text,
+                "{title} itself lists {n_skills} to you; `skill` opens and searches those too."
+            );
+        }
         let _ = writeln!(text, "catalog digest: {}", told.catalog.digest);
         Ok(text)
     }

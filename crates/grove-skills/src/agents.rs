@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use grove_catalog::agents::{Agents, resolve_for, resolve_with};
 use grove_catalog::definitions::Candidate;
-use grove_catalog::hosts::{AgentRules, FrontmatterReading};
+use grove_catalog::hosts::{AgentRules, FoldersEntered, FrontmatterReading};
 use grove_spec::agent::{Format, Parsed, formats, naming};
 use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic, Severity};
@@ -60,6 +60,15 @@ const QUOTED_FILES: FileKind<Parsed> = FileKind {
     ..AGENT_FILES
 };
 
+/// The same for a host that repairs no frontmatter.
+const STRICT_FILES: FileKind<Parsed> = FileKind {
+    parse: |format, _, bytes, _| {
+        let found = formats::read_strict(bytes, format).into_iter();
+        found.map(|found| (found.member, found.parsed)).collect()
+    },
+    ..AGENT_FILES
+};
+
 /// Looks for agents.
 pub(crate) fn look(
     world: &World,
@@ -73,17 +82,20 @@ pub(crate) fn look(
         let bounds = Bounds {
             max_bytes,
             max_depth: limits.group_depth.count(),
+            folders: FoldersEntered::Grove,
         };
         return AGENT_FILES.look(plan, bounds, |_| false, memory);
     };
     let files = match rules.frontmatter {
         FrontmatterReading::Quoting => &QUOTED_FILES,
+        FrontmatterReading::Strict => &STRICT_FILES,
         FrontmatterReading::Grove if rules.without_frontmatter => &BARE_FILES,
         FrontmatterReading::Grove => &AGENT_FILES,
     };
     let bounds = Bounds {
         max_bytes,
         max_depth: HOST_DEPTH,
+        folders: rules.folders,
     };
     // A host that looks in the shared folder has no root of its own in it.
     let is_shared = |planned: &PlannedRoot| planned.root.path.ends_with(planning::SHARED);

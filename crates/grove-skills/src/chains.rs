@@ -4,6 +4,7 @@
 use grove_catalog::address;
 use grove_catalog::agents::Agents;
 use grove_catalog::chains::{self, Call, Chains, unknown_agent, unknown_skill};
+use grove_catalog::hosts::FoldersEntered;
 use grove_catalog::root::Source;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::{models, prompt};
@@ -40,6 +41,7 @@ pub(crate) fn look(
     let bounds = Bounds {
         max_bytes: limits.file_bytes.value,
         max_depth: limits.group_depth.count(),
+        folders: FoldersEntered::Grove,
     };
     let plan = planning::plan(Kind::Chains, world, view);
     CHAIN_FILES.look(plan, bounds, |_| false, memory)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use grove_catalog::Digest;
 use grove_catalog::definitions::{Candidate, Content, Defined, Definition};
+use grove_catalog::hosts::FoldersEntered;
 use grove_catalog::state::State;
 use grove_fs::Stamp;
 use grove_fs::document_walk::{self, Document, DocumentOptions, DocumentReader, Documents};
@@ -72,6 +73,7 @@ pub(crate) struct FileContent<P> {
 pub(crate) struct Bounds {
     pub(crate) max_bytes: u64,
     pub(crate) max_depth: usize,
+    pub(crate) folders: FoldersEntered,
 }
 
 /// What was found of one kind, and where; what is in the roots is shared.
@@ -320,11 +322,16 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
         let planned = &look.planned;
         let path = &planned.root.path;
         let not_in: Vec<&str> = look.inner.iter().map(String::as_str).collect();
+        let (never, foreign): (&[&str], &[&str]) = match look.bounds.folders {
+            FoldersEntered::Grove => (&NEVER, &FOREIGN),
+            FoldersEntered::Visible | FoldersEntered::All => (&[], &[]),
+        };
         let options = DocumentOptions {
             links: planned.links(),
             wanted: (self.wanted)(planned.format),
-            never: &NEVER,
-            foreign: &FOREIGN,
+            hidden: look.bounds.folders == FoldersEntered::All,
+            never,
+            foreign,
             not_in: &not_in,
             max_depth: look.bounds.max_depth,
             max_folders: MAX_FOLDERS,

@@ -201,7 +201,7 @@ fn one(
     let places = places_of(agent);
     let source = Source {
         name: &agent.name,
-        address: &address,
+        address: Some(&address),
         agent: file,
         format,
         is_packaged: sources.agents.package_of(agent).is_some(),

@@ -25,6 +25,7 @@ pub mod disclosure;
 mod environment;
 pub mod environment_variables;
 pub mod exporting;
+pub mod host_lists;
 mod instructions;
 mod last_good;
 mod library;

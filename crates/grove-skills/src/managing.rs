@@ -33,7 +33,7 @@ use grove_spec::package::Kind;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic, Position};
 
-pub use agent_files::Created;
+pub use agent_files::{AgentReaders, Created};
 pub use chain_files::{ChainAsks, NewChain};
 pub use error::ManageError;
 pub use skill_copies::SkillCopy;

@@ -289,7 +289,7 @@ fn existing(folder: &Path) -> Result<PathBuf, TrustError> {
 pub fn describe(trust: &Trust) -> &'static str {
     match trust {
         Trust::Trusted => "trusted",
-        Trust::Untrusted => "untrusted",
+        Trust::Untrusted | Trust::NotByHost { .. } => "untrusted",
         Trust::Pinned { .. } => "trusted as seen",
         Trust::NamedAnew { .. } => "named anew",
     }

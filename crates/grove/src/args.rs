@@ -115,6 +115,9 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Everything that needs attention: skills, agents, chains, settings; or files, as `validate` does. Exits 1 if there is
+    /// anything
+    Check(Box<CheckArgs>),
     /// Review a project and trust it as it is now, so that its skills are used
     Trust(TrustArgs),
     /// Take trust back from a project
@@ -183,6 +186,21 @@ pub(crate) enum Command {
         /// Which page
         page: Page,
     },
+}
+
+/// What is checked.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CheckArgs {
+    /// Files and folders, which are checked strictly; everything that is here by default
+    #[arg(value_name = "PATH", conflicts_with_all = ["roots", "host", "all", "codes", "name", "label", "severity"])]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Write what was understood in spite of its form so that every reader understands it, and show the difference
+    #[arg(long, requires = "paths")]
+    pub(crate) fix: bool,
+    #[command(flatten)]
+    pub(crate) look: Look,
+    #[command(flatten)]
+    pub(crate) only: FindingFilter,
 }
 
 /// Where and how much is tried.
@@ -326,7 +344,7 @@ pub(crate) struct FindingFilter {
     /// Only findings with this code (repeatable)
     #[arg(long = "code", value_name = "CODE", conflicts_with = "json")]
     pub(crate) codes: Vec<String>,
-    /// Only findings about the skill of this name or id
+    /// Only findings about what has this name or id
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     pub(crate) name: Option<String>,
     /// Only findings in the root with this label, as `grove skills roots` shows it

@@ -46,8 +46,9 @@ pub struct Job<'a> {
 pub struct Source<'a> {
     /// What it is called.
     pub name: &'a str,
-    /// Its address, which says where it was made from.
-    pub address: &'a str,
+    /// Its address, which says where it was made from; none for one that is made for the host alone, whose file is its
+    /// owner's.
+    pub address: Option<&'a str>,
     /// Its fields.
     pub agent: &'a agent::Agent,
     /// How its file is written.
@@ -162,10 +163,10 @@ pub fn agent(job: &Job<'_>, source: &Source<'_>) -> (File, Vec<Diagnostic>) {
         diagnostics.push(finding.with_severity(grove_spec::Severity::Info));
     }
     let entries = keys::translate(job, source, &name, &skills, &mut diagnostics);
-    let mark = generated::mark(source.address);
+    let mark = source.address.map(generated::mark);
     let text = match export.format {
-        Format::Codex => toml::role(&entries, &mark, &body),
-        _ => print::markdown(&entries, Some(&mark), &body),
+        Format::Codex => toml::role(&entries, mark.as_deref(), &body),
+        _ => print::markdown(&entries, mark.as_deref(), &body),
     };
     let length = body.chars().count();
     if let Some(longest) = export.prompt_chars.filter(|longest| length > *longest) {

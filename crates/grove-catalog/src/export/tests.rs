@@ -17,7 +17,7 @@ fn exported(text: &str, host: &str) -> (File, Vec<Diagnostic>) {
     };
     let source = Source {
         name: "team.reviewer",
-        address: "reviewer@user:.grove/agents",
+        address: Some("reviewer@user:.grove/agents"),
         agent: &parsed.agent,
         format: Format::Native,
         is_packaged: false,

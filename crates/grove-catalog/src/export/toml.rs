@@ -8,8 +8,8 @@ use grove_spec::yaml::{Entry, Node, Scalar, Value};
 const BODY: &str = "developer_instructions";
 
 /// A file of these keys and this text; `mark` is a comment above them.
-pub(super) fn role(entries: &[Entry], mark: &str, body: &str) -> String {
-    let mut out = format!("{mark}\n");
+pub(super) fn role(entries: &[Entry], mark: Option<&str>, body: &str) -> String {
+    let mut out = mark.map_or_else(String::new, |mark| format!("{mark}\n"));
     plain_keys(&mut out, entries);
     let _ = writeln!(out, "{BODY} = {}", text(body));
     tables(&mut out, entries, "");

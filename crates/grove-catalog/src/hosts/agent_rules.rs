@@ -33,6 +33,12 @@ pub struct AgentRules {
     pub without_description: bool,
     /// Whether folders in its folders are looked in.
     pub nested: bool,
+    /// Which of them it passes over.
+    #[serde(default)]
+    pub folders: FoldersEntered,
+    /// Whether it reads agents of a project only where its own settings trust the project.
+    #[serde(default)]
+    pub asks_trust: bool,
     /// Whether it goes on to the folders above where there is no repository to end at.
     #[serde(default)]
     pub climbs: bool,
@@ -57,6 +63,21 @@ pub enum FrontmatterReading {
     Grove,
     /// It puts quotes around values with a character of YAML, and repairs nothing else.
     Quoting,
+    /// It repairs nothing, and a name or a description that is no text is none.
+    Strict,
+}
+
+/// Which folders below a folder for agents are looked in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FoldersEntered {
+    /// As Grove does, or in a way that is not known: none that are hidden or hold something else.
+    #[default]
+    Grove,
+    /// All that are not hidden.
+    Visible,
+    /// All, and hidden files count.
+    All,
 }
 
 /// What is written for a host.

@@ -23,6 +23,8 @@ pub struct CatalogOptions {
     pub index_dir: Option<PathBuf>,
     /// A number of tokens and who counts them, in place of the budget's size.
     pub exact: Option<(usize, CountTokens)>,
+    /// Addresses of skills that the reader already has.
+    pub exclude: Vec<String>,
 }
 
 /// Counts the tokens of a text.
@@ -127,7 +129,7 @@ impl Disclosure<'_> {
             pinned: &session.frozen.pinned,
             usage: &session.frozen.usage,
             expanded: session.expanded(),
-            exclude: &[],
+            exclude: &asked.exclude,
         };
         match asked.exact {
             Some((tokens, count)) => within_tokens(snapshot, &request, tokens, count),

@@ -4,15 +4,19 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::agents::Agent;
 use grove_catalog::entry::Entries;
+use grove_catalog::export::{self, Job};
+use grove_catalog::hosts::{self, AgentRules, Host, HostRoot};
 use grove_catalog::overrides::Overridden;
+use grove_catalog::root::Source;
 use grove_fs::files;
 use grove_spec::agent::compose::{self, Ask, Refusal};
-use grove_spec::agent::{self, naming};
+use grove_spec::agent::{self, Format, formats, naming};
 use grove_spec::config::LayerScope;
 use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic};
 
 use super::own_files::{full_name, package, sanitised};
+use super::within::WritePlace;
 use super::{AGENTS, Changed, ManageError, Managed, Manager};
 use crate::library::Look;
 use crate::planning::PlannedRoot;
@@ -29,6 +33,24 @@ pub struct Created<'a> {
     pub scope: LayerScope,
     /// Its fields and its text.
     pub asks: &'a [Ask],
+    /// The host for which it is made, where it is not Grove's own.
+    pub host: Option<&'a Host>,
+}
+
+/// The file of a new agent.
+struct NewFile {
+    place: WritePlace,
+    text: String,
+    warnings: Vec<Diagnostic>,
+}
+
+/// Who reads the file of an agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentReaders {
+    /// Hosts that have the agent, by their titles.
+    pub have_it: Vec<String>,
+    /// Hosts that look there and do not have it, and why.
+    pub refuse_it: Vec<(String, String)>,
 }
 
 impl Managed for Agent {
@@ -85,26 +107,118 @@ impl Manager {
         let name = sanitised(asked.name)?;
         let package = asked.package.map(package).transpose()?.flatten();
         let file_name = naming::file_name(&name, package.as_deref());
-        let place = self.new_file(asked.scope, &Path::new(AGENTS).join(&file_name))?;
-        let file = place.path().to_path_buf();
         let runtime = full_name(&name, package.as_deref());
-        self.require_new(Kind::Agents, &runtime, asked.scope, None)?;
-        if files::is_there(&file) {
-            return Err(ManageError::file_exists(&file));
-        }
         let text = compose::create(&name, package.as_deref(), asked.asks).map_err(field)?;
         let parsed = agent::parse(&text);
         require_read_as(&parsed.agent, &file_name, &runtime)?;
         if parsed.agent.description.is_none() {
             return Err(ManageError::field("description", "a new agent needs one"));
         }
+        let new = match asked.host {
+            Some(host) => self.for_host(host, asked.scope, &runtime, (&parsed, &text))?,
+            None => {
+                let below = Path::new(AGENTS).join(&file_name);
+                let place = self.new_file(asked.scope, &below)?;
+                let warnings = unknown_keys(&text, asked.asks, place.path());
+                NewFile {
+                    place,
+                    text,
+                    warnings,
+                }
+            }
+        };
+        let file = new.place.path().to_path_buf();
+        let runtime = match asked.host.and_then(|host| AgentRules::by_name(&host.name)) {
+            Some(rules) => export::host_name(&rules, &runtime),
+            None => runtime,
+        };
+        self.require_new(Kind::Agents, &runtime, asked.scope, None)?;
+        if files::is_there(&file) {
+            return Err(ManageError::file_exists(&file));
+        }
         let mut warnings = self.doubts(&parsed.agent, &file);
-        warnings.extend(unknown_keys(&text, asked.asks, &file));
-        place.create(text.as_bytes(), None)?;
+        warnings.extend(new.warnings);
+        new.place.create(new.text.as_bytes(), None)?;
         let mut report = self.report::<Agent>(&runtime, asked.scope, file, true, warnings);
         let files = Agent::own_files(self);
         report.notes.extend(files.stands_in_for(&report.file));
         Ok(report)
+    }
+
+    /// The file of a new agent where a host reads it, as the host writes it.
+    fn for_host(
+        &self,
+        host: &Host,
+        scope: LayerScope,
+        name: &str,
+        (parsed, text): (&agent::Parsed, &str),
+    ) -> Result<NewFile, ManageError> {
+        let unknown = || ManageError::refused(format!("no agents can be made for {}", host.title));
+        let rules = AgentRules::by_name(&host.name).ok_or_else(unknown)?;
+        if !parsed.agent.skills.is_empty() {
+            let message = "skills have to be written along; make the agent without `--host`, then \
+                           `grove agents export` writes both";
+            return Err(ManageError::field("skills", message));
+        }
+        let job = Job {
+            title: &host.title,
+            rules: &rules,
+            inline: false,
+            budget: 0,
+        };
+        let body = text.get(parsed.body_offset..).unwrap_or_default();
+        let source = export::Source {
+            name,
+            address: None,
+            agent: &parsed.agent,
+            format: Format::Native,
+            is_packaged: false,
+            places: &[],
+            body,
+            skills: &[],
+        };
+        let (made, mut warnings) = export::agent(&job, &source);
+        let read = formats::read(made.text.as_bytes(), rules.export.format);
+        let mut findings = read.iter().flat_map(|found| &found.parsed.diagnostics);
+        if let Some(error) = findings.find(|finding| finding.is_error()) {
+            let message = format!("{} would not read it: {}", host.title, error.message);
+            return Err(ManageError::asked(message)
+                .hint("what an agent is told is given by `--body TEXT` or `--body-file FILE`"));
+        }
+        let file_name = made.path.rsplit('/').next().unwrap_or_default();
+        let root = agent_root(host, &rules, scope).ok_or_else(unknown)?;
+        let place = self.place_in(root, scope, Path::new(file_name))?;
+        for warning in &mut warnings {
+            let file = || place.path().to_path_buf();
+            warning.file.get_or_insert_with(file);
+        }
+        Ok(NewFile {
+            place,
+            text: made.text,
+            warnings,
+        })
+    }
+
+    /// Which hosts have the agent of a file: the titles of those that do, and of the others that look there what keeps
+    /// them from it.
+    pub fn readers_of_agent(&self, file: &Path) -> AgentReaders {
+        let mut readers = AgentReaders::default();
+        for host in AgentRules::names().filter_map(hosts::by_name) {
+            let agents = crate::agents::of_host(&self.look.world, &host.name);
+            let mut all = agents.all.iter();
+            let Some(agent) = all.find(|agent| agents.location(agent) == file) else {
+                continue;
+            };
+            if agent.state.is_usable() {
+                readers.have_it.push(host.title);
+            } else {
+                let why = agent.reasons.iter().map(|reason| reason.message.clone());
+                readers
+                    .refuse_it
+                    .push((host.title, why.collect::<Vec<_>>().join("; ")));
+            }
+        }
+        readers
     }
 
     /// Changes fields and text of an agent's file.
@@ -136,6 +250,25 @@ impl Manager {
         }
         Ok(self.report::<Agent>(&own_name, scope, location, changed, warnings))
     }
+}
+
+/// The folder of a host's own for agents in the format that is written for it.
+fn agent_root<'a>(host: &'a Host, rules: &AgentRules, scope: LayerScope) -> Option<&'a HostRoot> {
+    let written = &rules.export;
+    let last = |path: &str| path.rsplit('/').next().map(str::to_owned);
+    host.agent_roots.iter().find(|root| {
+        root.format == written.format
+            && match scope {
+                LayerScope::Project => {
+                    root.source == Source::Project && root.path == written.agents
+                }
+                LayerScope::User => {
+                    root.source == Source::User
+                        && root.path.starts_with("~/")
+                        && last(&root.path) == last(&written.agents)
+                }
+            }
+    })
 }
 
 /// Refuses a name whose file would not be read as an agent's, or as another agent's.

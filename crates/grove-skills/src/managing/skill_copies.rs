@@ -72,7 +72,7 @@ impl Manager {
     }
 
     /// A place below a host's folder, which a variable of the host may have moved.
-    fn place_in(
+    pub(super) fn place_in(
         &self,
         root: &HostRoot,
         scope: LayerScope,

@@ -1,13 +1,13 @@
 //! How agents are written in each place that is looked in, and where another host looks for them.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use grove_catalog::hosts::{AgentRules, Host, NamedFolders};
 use grove_catalog::root::Source;
 use grove_catalog::trust::Trust;
 use grove_fs::files;
-use grove_spec::agent::Format;
+use grove_spec::agent::{Format, formats};
 use grove_spec::{Code, Diagnostic};
 
 use super::{Plan, PlannedRoot, host_paths};
@@ -43,6 +43,9 @@ pub(super) fn of_host(world: &World, host: Host) -> Plan {
     host.unknown.clear();
     let mut plan = super::of_host(world, &host);
     with_formats(&mut plan, &formats, environment);
+    if rules.asks_trust {
+        take_trust(&mut plan, &host, world);
+    }
     plan.diagnostics.extend(
         rules
             .not_followed
@@ -50,6 +53,35 @@ pub(super) fn of_host(world: &World, host: Host) -> Plan {
             .map(|rule| Diagnostic::new(Code::HostUnknownRule, format!("{}: {rule}", host.title))),
     );
     plan
+}
+
+/// The largest settings of a host that are read.
+const MAX_SETTINGS: u64 = 1_000_000;
+
+/// Takes trust from the roots in folders of a project that a host's settings do not trust: a folder by itself, or else the
+/// whole project.
+fn take_trust(plan: &mut Plan, host: &Host, world: &World) {
+    let mut settings = host.roots.iter();
+    let settings = settings.find(|root| root.source == Source::User && root.format.is_settings());
+    let path = settings.and_then(|root| host_paths(&world.environment, root).into_iter().next());
+    let bytes = path.and_then(|path| files::read_bounded(&path, MAX_SETTINGS).ok());
+    let said = bytes.map_or_else(Vec::new, |bytes| formats::trusted_projects(&bytes));
+    let is_trusted = |folder: &Path| {
+        let folder = files::canonical(folder).unwrap_or_else(|_| folder.to_path_buf());
+        let mut said = said.iter();
+        said.find(|(path, _)| Path::new(path) == folder)
+            .map(|(_, is_trusted)| *is_trusted)
+    };
+    let of_project = world.project.outermost().and_then(is_trusted);
+    for planned in &mut plan.roots {
+        let folder = planned.base.as_deref();
+        if planned.root.source == Source::Project
+            && folder.and_then(is_trusted).or(of_project) != Some(true)
+        {
+            let host = host.title.clone();
+            planned.root.trust = Trust::NotByHost { host };
+        }
+    }
 }
 
 /// How agents are written in a place.

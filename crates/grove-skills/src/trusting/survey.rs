@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::definitions::Definition;
 use grove_catalog::folder_content::Entry;
+use grove_catalog::hosts::FoldersEntered;
 use grove_catalog::root::Family;
 use grove_catalog::trust;
 use grove_catalog::{Digest, Source, identity};
@@ -176,6 +177,7 @@ pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
     let bounds = Bounds {
         max_bytes: scan.max_bytes,
         max_depth: scan.max_depth,
+        folders: FoldersEntered::Grove,
     };
     let mut names = first_parts(&roots, folder);
     names.extend(first_parts(&agent_roots, folder));

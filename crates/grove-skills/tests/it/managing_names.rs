@@ -104,6 +104,7 @@ proptest! {
             package: package.as_deref(),
             scope: LayerScope::User,
             asks: &asks,
+            host: None,
         });
         judge(&environment, 0, &made);
     }

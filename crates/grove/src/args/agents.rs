@@ -36,6 +36,9 @@ pub(crate) enum AgentsCommand {
     Create {
         /// Its name; what a file cannot have is left out of it
         name: String,
+        /// Make it where this host reads agents, in the host's own format, and not as Grove's own
+        #[arg(long, value_name = "NAME")]
+        host: Option<String>,
         /// The package it belongs to; it is then called PACKAGE.NAME
         #[arg(long, value_name = "NAME")]
         package: Option<String>,

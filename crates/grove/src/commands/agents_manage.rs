@@ -1,14 +1,14 @@
 //! `grove agents create | edit | rename | delete | enable | disable | reset`.
 
-use grove_catalog::hosts::AgentRules;
+use grove_catalog::hosts::{self, AgentRules};
 use grove_skills::Environment;
-use grove_skills::managing::{Created, Manager};
+use grove_skills::managing::{AgentReaders, Created, Manager};
 use grove_spec::agent::compose::Ask;
 use grove_spec::config::LayerScope;
 use grove_spec::package::Kind;
 
-use super::Outcome;
 use super::change_report::{self, layer, read_text};
+use super::{Outcome, agents};
 use crate::args::{AgentsCommand, AskedFields, NamedArgs, Whose};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::output::Output;
@@ -24,24 +24,24 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
     let (action, json, changed) = match command {
         AgentsCommand::Create {
             name,
+            host,
             package,
             scope,
             json,
             ..
         } => {
+            let host = host.as_deref().map(agents::known_host).transpose()?;
+            let host = host.and_then(hosts::by_name);
             let asked = Created {
+                host: host.as_ref(),
                 name,
                 package: package.as_deref(),
                 scope: layer(*scope),
                 asks: &asks,
             };
             let mut changed = manager.create(&asked)?;
-            let hosts: Vec<&str> = AgentRules::names().collect();
-            changed.notes.push(format!(
-                "Grove alone reads this file; `grove agents export {} --host HOST` writes it for {}",
-                changed.name,
-                hosts.join(", ")
-            ));
+            let readers = manager.readers_of_agent(&changed.file);
+            changed.notes.extend(who_reads(&changed.name, readers));
             ("create", *json, changed)
         }
         AgentsCommand::Edit {
@@ -80,6 +80,22 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
     };
     change_report::print(environment, "agents", action, &changed, json, out);
     Ok(0)
+}
+
+/// Who reads a new agent's file besides Grove, and how others get it.
+fn who_reads(name: &str, readers: AgentReaders) -> Vec<String> {
+    let hosts: Vec<&str> = AgentRules::names().collect();
+    if readers == AgentReaders::default() {
+        return vec![format!(
+            "Grove alone reads this file; `grove agents export {name} --host HOST` writes it for {}",
+            hosts.join(", ")
+        )];
+    }
+    let titles = readers.have_it.join(", ");
+    let read = (!titles.is_empty()).then(|| format!("read by {titles}"));
+    let refused = readers.refuse_it.into_iter();
+    let refused = refused.map(|(title, why)| format!("not used by {title}: {why}"));
+    read.into_iter().chain(refused).collect()
 }
 
 /// What undoing calls it.

@@ -41,6 +41,7 @@ pub(super) fn run(
             .as_deref()
             .map(|folder| absolute(folder, looked.library.environment())),
         exact: exact(budget),
+        exclude: Vec::new(),
     };
     let told = Disclosure::new(&looked.look, session.as_deref())
         .catalog(&asked)

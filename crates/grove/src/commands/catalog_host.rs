@@ -1,11 +1,9 @@
 //! `grove catalog --host NAME`: what another host would tell its model.
 
-use std::collections::BTreeMap;
-
-use grove_catalog::host_listing::{self, HostListing, Options};
-use grove_catalog::hosts::{self, FrontmatterReading, Host, MissingDescription};
-use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_spec::{Code, quoted_frontmatter};
+use grove_catalog::host_listing::{self, HostListing};
+use grove_catalog::hosts::{self, Host};
+use grove_catalog::snapshot::Snapshot;
+use grove_skills::host_lists;
 use serde_json::{Value, json};
 
 use super::{Looked, Outcome, counted, naming};
@@ -24,7 +22,7 @@ pub(super) fn run(
     let host = hosts::by_name(host)
         .ok_or_else(|| CommandError::internal(format!("the description of {host} is damaged")))?;
     let snapshot = &looked.snapshot;
-    let listing = listing(looked, &host, arguments.window);
+    let listing = host_lists::listing(&looked.look, &host, arguments.window);
     if arguments.look.json {
         out.json(&to_json(snapshot, &host, &listing));
     } else {
@@ -32,46 +30,6 @@ pub(super) fn run(
         print_notes(&host, &listing, out);
     }
     Ok(0)
-}
-
-/// What a host tells its model of what was looked at with its eyes.
-pub(super) fn listing(looked: &Looked, host: &Host, window: Option<usize>) -> HostListing {
-    let environment = looked.library.environment();
-    let options = Options {
-        home: environment.home.clone(),
-        working: environment.working.clone(),
-        window_tokens: window.map(|tokens| tokens as u64),
-        bodies: bodies(looked, host),
-    };
-    host_listing::render(&looked.snapshot, host, &options)
-}
-
-/// The bodies of skills whose description the host makes up from it.
-fn bodies(looked: &Looked, host: &Host) -> BTreeMap<usize, String> {
-    if host.identity.missing_description != MissingDescription::Fallback {
-        return BTreeMap::new();
-    }
-    let told = looked.snapshot.skills.iter().enumerate();
-    told.filter(|(_, skill)| skill.state.is_listed() && skill.model_invocable())
-        .filter_map(|(index, skill)| {
-            let is_asked = skill.description().is_none() || may_be_unread(skill, host);
-            let bytes = is_asked.then(|| looked.sources.skills.read(skill))??;
-            let own = skill.content.parsed().body_offset;
-            let start = match skill.description() {
-                None => own,
-                Some(_) => quoted_frontmatter::unread_body(&bytes)?,
-            };
-            let body = bytes.get(start..)?;
-            Some((index, String::from_utf8_lossy(body).into_owned()))
-        })
-        .collect()
-}
-
-/// Whether a host that repairs less than Grove may not have the frontmatter of a skill.
-fn may_be_unread(skill: &Skill, host: &Host) -> bool {
-    let mut findings = skill.all_diagnostics();
-    host.identity.frontmatter == FrontmatterReading::Quoting
-        && findings.any(|finding| finding.code == Code::YamlRepaired)
 }
 
 fn count(listing: &HostListing, how: &str) -> usize {

@@ -35,7 +35,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
         let settings = &looked.world.settings.settings;
         RunsHealth::of(environment, settings)
     });
-    let findings = super::skills_check::count_findings(snapshot);
+    let findings = super::check::count_findings(snapshot);
     let grants = looked.world.grants().len();
     let sources = count_sources(snapshot);
     if json {

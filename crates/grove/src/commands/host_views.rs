@@ -6,11 +6,11 @@ use grove_catalog::host_listing::How;
 use grove_catalog::hosts::{self, Host};
 use grove_fs::files;
 use grove_skills::disclosure::{CatalogOptions, Disclosure};
-use grove_skills::{Environment, Look, Parts, Request, View, machine_hosts};
+use grove_skills::{Environment, Look, Parts, Request, View, host_lists, machine_hosts};
 use serde::Serialize;
 
-use super::skills_check::count_findings;
-use super::{Looked, catalog_host, cost};
+use super::check::count_findings;
+use super::{Looked, cost};
 
 /// How much of a skill a model is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +90,7 @@ impl HostView {
             budget: Budget::chars(limits.prompt_chars.count(), limits.prompt_skills.count()),
             index_dir: None,
             exact: None,
+            exclude: Vec::new(),
         };
         let told = Disclosure::new(&looked.look, None).preview(&asked);
         let lines = told.report.lines.iter();
@@ -107,7 +108,7 @@ impl HostView {
 
     /// A host's view, of what was looked at with its eyes.
     pub(super) fn of_host(looked: &Looked, host: Host) -> Self {
-        let listing = catalog_host::listing(looked, &host, None);
+        let listing = host_lists::listing(&looked.look, &host, None);
         let shown = listing.shown.iter().map(|one| {
             let sight = match one.how {
                 How::Full => Sight::Whole,

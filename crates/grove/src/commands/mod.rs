@@ -9,6 +9,7 @@ mod catalog_host;
 mod chains;
 mod chains_manage;
 mod change_report;
+mod check;
 mod completions;
 mod config;
 mod doctor;
@@ -27,7 +28,6 @@ mod overview;
 mod prompt;
 mod runs;
 mod skills_activate;
-mod skills_check;
 mod skills_confusable;
 mod skills_list;
 mod skills_manage;
@@ -53,7 +53,7 @@ use grove_skills::{Environment, Library, Parts, Request, View, session_file};
 pub(crate) use grove_spec::text::counted;
 pub(crate) use runs::KEEPER;
 
-use crate::args::{AgentsCommand, Cli, Command, Look, SkillsCommand};
+use crate::args::{AgentsCommand, CheckArgs, Cli, Command, Look, SkillsCommand};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::output::Output;
 use crate::process_environment;
@@ -115,13 +115,10 @@ pub(crate) fn run(
             github,
             json,
         }) => {
-            let form = match (json, github) {
-                (true, _) => validate::Form::Json,
-                (false, true) => validate::Form::Github,
-                (false, false) => validate::Form::Text,
-            };
+            let form = validate::Form::asked(json, github);
             validate::run(&environment, &paths, form, fix, out)
         }
+        Some(Command::Check(arguments)) => check_all(environment, &arguments, looked, out),
         Some(Command::Trust(arguments)) => trust::grant(&environment, &arguments, out),
         Some(Command::Untrust {
             approval: Some(digest),
@@ -156,6 +153,42 @@ pub(crate) fn run(
         Some(Command::Undo { json }) => undo::run(&environment, json, out),
         Some(Command::Manual { page }) => manual::run(page, out),
     }
+}
+
+/// Files as `validate` checks them, or everything that is here.
+fn check_all(
+    environment: Environment,
+    arguments: &CheckArgs,
+    looked: &mut Option<Looked>,
+    out: &mut Output,
+) -> Outcome {
+    let CheckArgs {
+        paths,
+        fix,
+        look: flags,
+        only,
+    } = arguments;
+    if !paths.is_empty() {
+        let form = validate::Form::asked(flags.json, only.github);
+        return validate::run(&environment, paths, form, *fix, out);
+    }
+    let looked = looked.insert(look_at_kinds(environment, flags)?);
+    check::run(looked, check::Checked::Everything, only, flags.json, out)
+}
+
+/// Looks at every kind of file that whoever is asked about has.
+fn look_at_kinds(environment: Environment, flags: &Look) -> Result<Looked, CommandError> {
+    let mut request = request(&environment, flags, None)?;
+    match &request.view {
+        View::Own => request.parts = Parts::ALL,
+        View::Host(name) => {
+            if let Some(host) = hosts::by_name(name) {
+                request.parts = host_views::parts_of(&host);
+            }
+        }
+        View::Folders(_) => {}
+    }
+    Ok(Looked::new(environment, request))
 }
 
 fn skills(
@@ -195,7 +228,9 @@ fn skills(
             skills_list::run(looked, form, states, out)
         }
         SkillsCommand::Show { name, look } => skills_show::run(looked, look, name, out)?,
-        SkillsCommand::Check { only, .. } => skills_check::run(looked, only, json, out)?,
+        SkillsCommand::Check { only, .. } => {
+            check::run(looked, check::Checked::Skills, only, json, out)?
+        }
         SkillsCommand::Confusable { .. } => skills_confusable::run(looked, json, out),
         // The commands of a conversation have returned above.
         _ => skills_roots::run(looked, json, out),

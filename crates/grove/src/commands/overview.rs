@@ -27,7 +27,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
             "maxSkills": limits.prompt_skills.value,
             "maxChars": limits.prompt_chars.value,
             "notRead": unread::count(snapshot),
-            "findings": super::skills_check::count_findings(snapshot),
+            "findings": super::check::count_findings(snapshot),
             "attention": attention.iter().map(|one| json!({ "message": one.message, "command": one.command })).collect::<Vec<_>>(),
             "nextSteps": next_steps(snapshot),
             "diagnostics": DiagnosticJson::list(&snapshot.diagnostics),

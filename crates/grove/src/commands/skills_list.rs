@@ -79,7 +79,7 @@ pub(super) fn run(looked: &Looked, form: Form, states: &[String], out: &mut Outp
         entry_listing::table(snapshot.entries(), skills, &numbers, environment, out);
     }
     unread::say(snapshot, out);
-    let findings = super::skills_check::count_findings(snapshot);
+    let findings = super::check::count_findings(snapshot);
     if findings > 0 {
         let findings = counted(findings, "finding");
         out.note(&format!("{findings}: run `grove skills check`"));

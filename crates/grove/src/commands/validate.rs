@@ -52,6 +52,16 @@ pub(super) enum Form {
     Json,
 }
 
+impl Form {
+    pub(super) const fn asked(json: bool, github: bool) -> Self {
+        match (json, github) {
+            (true, _) => Self::Json,
+            (false, true) => Self::Github,
+            (false, false) => Self::Text,
+        }
+    }
+}
+
 pub(super) fn run(
     environment: &Environment,
     paths: &[PathBuf],

@@ -101,6 +101,9 @@ fn nowhere(views: &[HostView], name: &str, environment: &Environment) -> Command
     let roots: BTreeSet<String> = roots.map(|root| tilde(&root.path, environment)).collect();
     let error = CommandError::finding(message);
     let error = error.hint(entry_listing::hint_for(&near(views, name), "skill"));
+    let error = no_agents(views, name, environment)
+        .into_iter()
+        .fold(error, CommandError::hint);
     let elsewhere = host_views::not_followed(views, environment);
     let error = elsewhere.fold(error, CommandError::hint);
     if roots.is_empty() {
@@ -109,6 +112,25 @@ fn nowhere(views: &[HostView], name: &str, environment: &Environment) -> Command
     }
     let roots: Vec<String> = roots.into_iter().collect();
     error.hint(format!("looked in {}", roots.join(", ")))
+}
+
+/// What was said of files of this name in folders for agents that are no agents.
+fn no_agents(views: &[HostView], name: &str, environment: &Environment) -> BTreeSet<String> {
+    let findings = views
+        .iter()
+        .flat_map(|view| &view.look.snapshot.agents.diagnostics);
+    let about = findings.filter_map(|finding| {
+        let file = finding.file.as_ref()?;
+        let is_named = file.file_stem().is_some_and(|stem| stem == name);
+        is_named.then(|| {
+            format!(
+                "{}: {}",
+                tilde(file, environment),
+                one_line(&finding.message)
+            )
+        })
+    });
+    about.collect()
 }
 
 fn near(views: &[HostView], name: &str) -> Vec<String> {
@@ -152,6 +174,12 @@ trait Shown: Entry {
 
     /// How a host that does not look where one lies would have it.
     fn brought_to(host: &Host, name: &str) -> Option<String>;
+
+    /// The folder of such files that one is in.
+    fn folder_of(file: &Path) -> &Path;
+
+    /// What is said of a file, with its path below a folder in which a host looks and where the host has not found it.
+    fn passed_over(view: &HostView, root: &str, file: (&Path, &Path)) -> Said;
 }
 
 impl Shown for Skill {
@@ -205,6 +233,45 @@ impl Shown for Skill {
         let root = at_home(false).or_else(|| at_home(true))?;
         Some(format!("copy or link its folder into {}", root.path))
     }
+
+    fn folder_of(file: &Path) -> &Path {
+        file.parent().and_then(Path::parent).unwrap_or(file)
+    }
+
+    fn passed_over(view: &HostView, root: &str, (file, below): (&Path, &Path)) -> Said {
+        let title = &view.title;
+        let levels = below.components().count().saturating_sub(2);
+        let limit = view.host.as_ref().map(|host| host.scan.depth);
+        if let Some(limit) = limit
+            && u64::try_from(levels).is_ok_and(|levels| levels > limit)
+        {
+            let message = if limit == 0 {
+                format!("too deep: {title} reads only what is directly in {root}")
+            } else {
+                let folders = counted(levels, "folder");
+                format!("too deep: it is {folders} below {root}, and {title} reads {limit}")
+            };
+            let folder = file.parent().and_then(Path::file_name).unwrap_or_default();
+            let folder = path_text(&folder.to_string_lossy());
+            return said(
+                "too-deep",
+                message,
+                Some(format!("move it to {root}/{folder}")),
+            );
+        }
+        let is_flat = below.file_name().is_some_and(|name| name != "SKILL.md");
+        if is_flat && view.host.as_ref().is_some_and(|host| !host.scan.flat_files) {
+            let message =
+                format!("not read: {title} takes folders with a SKILL.md and no single files");
+            let fix = "move it to a folder of its own as SKILL.md".to_owned();
+            return said("flat-file", message, Some(fix));
+        }
+        let message =
+            format!("not read: it is in a folder of {title}, but the rules of {title} skip it");
+        let fix = "move it to a folder of its own, not below another skill and not ignored by git"
+            .to_owned();
+        said("passed-over", message, Some(fix))
+    }
 }
 
 impl Shown for Agent {
@@ -215,6 +282,17 @@ impl Shown for Agent {
     fn brought_to(host: &Host, name: &str) -> Option<String> {
         let name = one_line(name);
         Some(format!("grove agents export {name} --host {}", host.name))
+    }
+
+    fn folder_of(file: &Path) -> &Path {
+        file.parent().unwrap_or(file)
+    }
+
+    fn passed_over(view: &HostView, root: &str, _: (&Path, &Path)) -> Said {
+        let title = &view.title;
+        let message = format!("not read: {title} looks in {root} and passes over this file");
+        let fix = format!("move it up into {root}, under a name that does not begin with a dot");
+        said("passed-over", message, Some(fix))
     }
 }
 
@@ -332,42 +410,11 @@ fn not_there<E: Shown>(
         Some((tilde(&root.path, environment), below.to_path_buf()))
     });
     let Some((root, below)) = around else {
-        let folder = file.parent().and_then(Path::parent).unwrap_or(file);
-        let folder = tilde(folder, environment);
+        let folder = tilde(E::folder_of(file), environment);
         let message = format!("not looked in: {title} does not read {folder}");
         let host = view.host.as_ref();
         let fix = host.and_then(|host| E::brought_to(host, name));
         return said("not-looked-in", message, fix);
     };
-    let levels = below.components().count().saturating_sub(2);
-    let limit = view.host.as_ref().map(|host| host.scan.depth);
-    if let Some(limit) = limit
-        && u64::try_from(levels).is_ok_and(|levels| levels > limit)
-    {
-        let message = if limit == 0 {
-            format!("too deep: {title} reads only what is directly in {root}")
-        } else {
-            let folders = counted(levels, "folder");
-            format!("too deep: it is {folders} below {root}, and {title} reads {limit}")
-        };
-        let folder = file.parent().and_then(Path::file_name).unwrap_or_default();
-        let folder = path_text(&folder.to_string_lossy());
-        return said(
-            "too-deep",
-            message,
-            Some(format!("move it to {root}/{folder}")),
-        );
-    }
-    let is_flat = below.file_name().is_some_and(|name| name != "SKILL.md");
-    if is_flat && view.host.as_ref().is_some_and(|host| !host.scan.flat_files) {
-        let message =
-            format!("not read: {title} takes folders with a SKILL.md and no single files");
-        let fix = "move it to a folder of its own as SKILL.md".to_owned();
-        return said("flat-file", message, Some(fix));
-    }
-    let message =
-        format!("not read: it is in a folder of {title}, but the rules of {title} skip it");
-    let fix =
-        "move it to a folder of its own, not below another skill and not ignored by git".to_owned();
-    said("passed-over", message, Some(fix))
+    E::passed_over(view, &root, (file, &below))
 }

@@ -206,6 +206,7 @@ fn a_tree_is_opened_through_the_library() {
         budget: Budget::chars(30_000, 150),
         index_dir: Some(folder.join("index")),
         exact: None,
+        exclude: Vec::new(),
     };
     let look = library.look();
     let disclosure = Disclosure::new(&look, Some(&talk));

@@ -1,6 +1,6 @@
 //! `grove skills check`: findings by kind, with an example, the number and the way to see all; and filters.
 
-use grove_testkit::session::Session;
+use grove_testkit::session::{Session, USER_CONFIG};
 
 /// Five skills of another name than their folders, in two roots, and one that cannot be used.
 fn session() -> Session {
@@ -102,4 +102,105 @@ fn findings_are_annotations_where_they_are_asked_for() {
         .grove("validate --github .agents/skills/broken")
         .fails(1);
     said.prints(["::error title=field-required-type,file=.agents/skills/broken/SKILL.md,line=3,"]);
+}
+
+/// Something to say of each kind: a skill, an agent, a chain and the settings.
+fn everything() -> Session {
+    let session = session();
+    session
+        .file(
+            "home/.grove/agents/lead.md",
+            "---\nname: lead\ndescription: Use when: asked\n---\nLead.\n",
+        )
+        .file(
+            "home/.grove/chains/ship.chain.json",
+            "{\"name\": \"ship\", \"description\": \"Ships\", \"chain\": [{\"agent\": \"nobody\", \"task\": 5}]}",
+        )
+        .file(
+            "home/.agents/skills/colon/SKILL.md",
+            "---\nname: colon\ndescription: Use when: asked\n---\nx\n",
+        )
+        .file(USER_CONFIG, "nonsense = 1\n");
+    session
+}
+
+#[test]
+fn everything_is_checked_at_once_and_skills_alone_as_before() {
+    let session = everything();
+    let of_skills = session.grove("skills check").fails(1);
+    let of_skills = of_skills.lacks(["lead.md", "ship.chain", "chains:"]);
+    let said = session.grove("check").fails(1);
+    let said = said.prints([
+        "[name-mismatch]",
+        "lead.md",
+        "[yaml-repaired]",
+        "ship.chain.json",
+        "config.toml",
+        "4 more of `name-mismatch`; add `--code name-mismatch` to see all 5\n",
+    ]);
+    // What is said of the settings is said once.
+    let settings = said.stdout.matches("nonsense").count();
+    assert_eq!(settings, of_skills.stdout.matches("nonsense").count());
+    for noun in ["7 skills: ", " agents: ", "1 chain: "] {
+        assert!(said.stdout.contains(noun), "{said}");
+    }
+    said.says(["`grove check --fix ~/.agents/skills/colon/SKILL.md`"]);
+}
+
+#[test]
+fn findings_about_agents_and_chains_are_chosen_like_those_about_skills() {
+    let session = everything();
+    for (words, has, lacks) in [
+        ("--name lead", "lead.md", "ship.chain"),
+        ("--label user:.grove/chains", "ship.chain", "lead.md"),
+        ("--code yaml-repaired", "lead.md", "ship.chain"),
+        ("--name n1", "name-mismatch", "lead.md"),
+    ] {
+        let said = session.grove(&format!("check {words}")).fails(1);
+        said.prints([has]).lacks([lacks]);
+    }
+    session
+        .grove("check --github --name lead")
+        .fails(1)
+        .prints(["::warning title=yaml-repaired,file=", "lead.md"]);
+    let all = session.grove("check --json").fails(1).json();
+    assert_eq!(all["schema"], "grove.check/1");
+    assert_eq!(all["agents"][0]["name"], "lead");
+    assert_eq!(all["chains"][0]["name"], "ship");
+    assert_eq!(all["states"]["skills"]["ok"], 6);
+    let text = session.grove("check").stdout;
+    let n_findings = all["findings"].as_u64().unwrap();
+    assert!(
+        text.contains(&format!("{n_findings} findings need attention")),
+        "{text}"
+    );
+    // With nothing to say it is quiet.
+    let quiet = crate::session().without_bundled();
+    quiet.done("check").prints(["nothing needs attention"]);
+}
+
+#[test]
+fn a_path_is_checked_as_validate_does_and_repaired() {
+    let session = everything();
+    let file = "home/.agents/skills/colon/SKILL.md";
+    let path = session.path(file);
+    let path = path.to_str().unwrap();
+    let checked = session.grove(["check", path]);
+    let validated = session.grove(["validate", path]);
+    assert_eq!(checked.stdout, validated.stdout);
+    assert_eq!(checked.code, validated.code);
+    session
+        .done(["check", "--fix", path])
+        .prints(["fixed ", "+ description: \"Use when: asked\""]);
+    session.done("undo");
+    assert!(
+        session
+            .read(file)
+            .contains("description: Use when: asked\n")
+    );
+    // What would be repaired has to be named.
+    session.grove("check --fix").fails(2).says(["PATH"]);
+    session
+        .grove(["check", path, "--code", "yaml-repaired"])
+        .fails(2);
 }

@@ -39,6 +39,7 @@ mod list_sessions;
 mod manage_sessions;
 mod mcp_clients;
 mod mcp_delegation;
+mod mcp_host_lists;
 mod mcp_hostile;
 mod mcp_install_sessions;
 mod mcp_programs;

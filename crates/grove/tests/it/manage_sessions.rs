@@ -1,6 +1,7 @@
 //! Whole sessions of `grove agents create | edit | rename | delete | enable | disable | reset`, and of overrides.
 
 mod chains;
+mod for_hosts;
 mod overrides;
 mod refusals;
 

@@ -140,6 +140,50 @@ fn drill_down(program: AgentProgram) {
     assert!(finished.success(), "{}", all());
 }
 
+/// The catalog has what the program does not list to its model, and not what it lists.
+fn is_not_told_twice(program: AgentProgram, folder: &str) {
+    let home = home();
+    home.skill(format!("home/{folder}/mine"), "mine", "Found by the host")
+        .skill("home/.gemini/skills/other", "other", "Found by nobody else")
+        .file(
+            "home/.claude/settings.json",
+            r#"{"permissions": {"allow": ["mcp__grove"]}}"#,
+        );
+    let install = ["mcp", "install", "--host", program.host(), "--yes"];
+    home.grove_in("home/project", install).ok();
+    let server = ModelServer::start(Script::chosen_by(move |_, request| {
+        match results(program, &request.json()).len() {
+            0 => call(program, "skills", json!({})),
+            _ => Reply::text("Known."),
+        }
+    }))
+    .unwrap();
+    let (at_home, working) = (home.path("home"), home.path("home/project"));
+    let finished = program.run(&server, &at_home, &working, "Which skills?", TURN);
+    finished.unwrap_or_else(|why| panic!("{why}"));
+    let requests = server.requests();
+    let requests: Vec<Value> = requests.iter().map(|request| request.json()).collect();
+    // The program has told its model of one of them by itself.
+    let first = requests.iter().map(Value::to_string);
+    let mut listed = first.filter(|text| text.contains("Found by the host"));
+    assert!(listed.next().is_some(), "{}", program.host());
+    let told = requests.iter().flat_map(|it| results(program, it)).next();
+    let told = told.unwrap();
+    assert!(told.contains("Found by nobody else"), "{told}");
+    assert!(!told.contains("Found by the host"), "{told}");
+    assert!(told.contains("itself lists"), "{told}");
+}
+
+#[test]
+fn claude_code_is_not_told_twice_what_it_lists() {
+    is_not_told_twice(AgentProgram::Claude, ".claude/skills");
+}
+
+#[test]
+fn codex_is_not_told_twice_what_it_lists() {
+    is_not_told_twice(AgentProgram::Codex, ".codex/skills");
+}
+
 #[test]
 fn claude_code_goes_down_to_a_leaf() {
     drill_down(AgentProgram::Claude);

@@ -27,7 +27,7 @@ fn exported(lines: &str, format: Format, host: &str) -> (File, Vec<Diagnostic>) 
     };
     let source = Source {
         name: "a",
-        address: "a@user:x",
+        address: Some("a@user:x"),
         agent: &parsed.agent,
         format,
         is_packaged: false,

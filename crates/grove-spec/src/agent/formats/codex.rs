@@ -29,8 +29,14 @@ pub(super) fn role(text: &str) -> Parsed {
         Err(finding) => return Parsed::refused(finding),
     };
     let mut diagnostics = Vec::new();
-    if !entries.iter().any(|entry| entry.key == BODY) {
-        let message = format!("no `{BODY}`, so there is nothing to tell the agent");
+    let told = entries.iter().find(|entry| entry.key == BODY);
+    let is_blank = |told: &Entry| {
+        let text = told.value.as_text();
+        text.is_some_and(|text| text.trim().is_empty())
+    };
+    if told.is_none_or(is_blank) {
+        let what = if told.is_some() { "nothing in" } else { "no" };
+        let message = format!("{what} `{BODY}`, so there is nothing to tell the agent");
         let finding = Diagnostic::new(Code::AgentSyntax, message);
         diagnostics.push(finding.at(Position::new(1, 1)));
     }

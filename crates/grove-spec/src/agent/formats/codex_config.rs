@@ -44,6 +44,16 @@ pub(super) fn named_files(text: &str) -> Vec<String> {
     paths
 }
 
+/// The folders under `projects`, and whether each is trusted.
+pub(super) fn trusted_projects(text: &str) -> Vec<(String, bool)> {
+    let projects = codex::tables_of(text, "projects").unwrap_or_default();
+    let projects = projects.into_iter().filter_map(|project| {
+        let level = text_of(project.value.get("trust_level")?)?;
+        Some((project.key.to_string(), level == "trusted"))
+    });
+    projects.collect()
+}
+
 /// The roles of a text.
 pub(super) fn roles(text: &str, named: &NamedFiles) -> Vec<Found> {
     let roles = match roles_in(text) {

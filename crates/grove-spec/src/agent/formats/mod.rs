@@ -183,6 +183,47 @@ pub fn read_quoted(bytes: &[u8], format: Format) -> Vec<Found> {
     found
 }
 
+/// Reads a Markdown file for a host that takes frontmatter as YAML and repairs nothing.
+///
+/// What Grove says of the file is kept. An agent that the host does not have is marked by a finding.
+pub fn read_strict(bytes: &[u8], format: Format) -> Vec<Found> {
+    let mut found = read(bytes, format);
+    let text = frontmatter::text_of(bytes).ok();
+    let Some(text) = text.filter(|_| format.is_markdown()) else {
+        return found;
+    };
+    let first = text.lines().next().unwrap_or_default();
+    let has_bare_returns = first.contains('\r');
+    for one in &mut found {
+        let parsed = &mut one.parsed;
+        let mut findings = parsed.diagnostics.iter();
+        if has_bare_returns || findings.any(|finding| finding.code == Code::YamlRepaired) {
+            let message = "the frontmatter is not valid YAML, and this host repairs none";
+            parsed
+                .diagnostics
+                .push(Diagnostic::new(Code::HostFrontmatter, message));
+            continue;
+        }
+        let document = frontmatter::read(text, known_keys::KNOWN).ok();
+        let entries = document.and_then(|document| document.entries);
+        for entry in entries.into_iter().flatten() {
+            match &*entry.key {
+                _ if quoted_frontmatter::is_text(&entry.value.value) => {}
+                "name" => parsed.agent.name = None,
+                "description" => parsed.agent.description = None,
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// The folders of projects that settings speak of, and whether they trust each.
+pub fn trusted_projects(bytes: &[u8]) -> Vec<(String, bool)> {
+    let text = frontmatter::text_of(bytes);
+    text.map_or_else(|_| Vec::new(), codex_config::trusted_projects)
+}
+
 /// Gives an agent the fields that the host has: the name and the description decide whether it has the agent.
 fn as_quoted(parsed: &mut Parsed, quoted: Quoted, format: Format) {
     let mut entries = quoted.entries;

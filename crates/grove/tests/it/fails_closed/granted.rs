@@ -139,7 +139,7 @@ fn exports(cases: usize) -> Vec<String> {
         };
         let source = Source {
             name: "a",
-            address: "a@package:x",
+            address: Some("a@package:x"),
             agent: &parsed.agent,
             format: *format,
             is_packaged: true,

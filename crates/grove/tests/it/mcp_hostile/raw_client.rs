@@ -47,8 +47,17 @@ impl RawClient {
 
     /// The same with another limit of lines that are read ahead.
     pub(crate) fn connect_reading(session: &Session, ahead: usize) -> Self {
+        Self::connect_with(session, ahead, &hello())
+    }
+
+    /// The same as a client that calls itself so.
+    pub(crate) fn connect_as(session: &Session, name: &str) -> Self {
+        Self::connect_with(session, AHEAD, &hello_from(name))
+    }
+
+    fn connect_with(session: &Session, ahead: usize, hello: &Value) -> Self {
         let mut client = Self::start(session, ahead);
-        let answer = client.ask(&hello());
+        let answer = client.ask(hello);
         assert!(answer["result"]["capabilities"].is_object(), "{answer}");
         client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         client
@@ -142,10 +151,14 @@ pub(crate) fn request(id: impl Into<Value>, method: &str, params: &Value) -> Val
 
 /// The first request of a connection.
 pub(crate) fn hello() -> Value {
+    hello_from("hostile")
+}
+
+fn hello_from(name: &str) -> Value {
     let params = json!({
         "protocolVersion": "2025-06-18",
         "capabilities": {},
-        "clientInfo": { "name": "hostile", "version": "1" },
+        "clientInfo": { "name": name, "version": "1" },
     });
     request("hello", "initialize", &params)
 }

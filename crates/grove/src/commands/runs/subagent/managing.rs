@@ -144,6 +144,7 @@ fn create(tool: &SubagentTool, said: &Said<'_>) -> Result<SubagentAnswer, Comman
         return Err(CommandError::usage(message).hint("leave it out"));
     }
     let command = AgentsCommand::Create {
+        host: None,
         name,
         package,
         asked,

@@ -1,0 +1,81 @@
+//! What other hosts tell their models of the skills that they find.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use grove_catalog::host_listing::{self, HostListing, How, Options};
+use grove_catalog::hosts::{FrontmatterReading, Host, MissingDescription};
+use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_fs::files;
+use grove_spec::{Code, quoted_frontmatter};
+
+use crate::library::Look;
+
+/// What a host tells its model of what was looked at with its eyes.
+pub fn listing(look: &Look, host: &Host, window: Option<usize>) -> HostListing {
+    let environment = &look.world.environment;
+    let options = Options {
+        home: environment.home.clone(),
+        working: environment.working.clone(),
+        window_tokens: window.map(|tokens| tokens as u64),
+        bodies: bodies(look, host),
+    };
+    host_listing::render(&look.snapshot, host, &options)
+}
+
+/// The bodies of skills whose description the host makes up from it.
+fn bodies(look: &Look, host: &Host) -> BTreeMap<usize, String> {
+    if host.identity.missing_description != MissingDescription::Fallback {
+        return BTreeMap::new();
+    }
+    let told = look.snapshot.skills.iter().enumerate();
+    told.filter(|(_, skill)| skill.state.is_listed() && skill.model_invocable())
+        .filter_map(|(index, skill)| {
+            let is_asked = skill.description().is_none() || may_be_unread(skill, host);
+            let bytes = is_asked.then(|| look.sources.skills.read(skill))??;
+            let own = skill.content.parsed().body_offset;
+            let start = match skill.description() {
+                None => own,
+                Some(_) => quoted_frontmatter::unread_body(&bytes)?,
+            };
+            let body = bytes.get(start..)?;
+            Some((index, String::from_utf8_lossy(body).into_owned()))
+        })
+        .collect()
+}
+
+/// Whether a host that repairs less than Grove may not have the frontmatter of a skill.
+fn may_be_unread(skill: &Skill, host: &Host) -> bool {
+    let mut findings = skill.all_diagnostics();
+    host.identity.frontmatter == FrontmatterReading::Quoting
+        && findings.any(|finding| finding.code == Code::YamlRepaired)
+}
+
+/// The addresses of skills in Grove's own view that a host tells its model of with what they are for, by the files that they
+/// are. One that the host tells by name alone is not among them, nor one with skills below it, of which the host knows
+/// nothing. `theirs` was looked at with the eyes of the host.
+pub fn told_by_host(own: &Snapshot, theirs: &Look, host: &Host) -> Vec<String> {
+    let listing = listing(theirs, host, None);
+    let told = listing
+        .shown
+        .iter()
+        .filter(|one| matches!(one.how, How::Full | How::Shortened(_)));
+    let told = told.filter_map(|one| theirs.snapshot.skills.get(one.skill));
+    let told: BTreeSet<PathBuf> = told
+        .flat_map(|it| locations(&theirs.snapshot, it))
+        .collect();
+    let skills = own.skills.iter().enumerate();
+    let skills = skills.filter(|(at, skill)| {
+        let is_leaf = own.tree.children(*at).is_empty();
+        is_leaf && locations(own, skill).any(|file| told.contains(&file))
+    });
+    skills.map(|(_, skill)| own.address(skill)).collect()
+}
+
+/// The files that a skill is, however they are reached.
+fn locations<'a>(snapshot: &'a Snapshot, skill: &'a Skill) -> impl Iterator<Item = PathBuf> + 'a {
+    let entries = snapshot.entries();
+    let own = std::iter::once(entries.location(skill));
+    let all = own.chain(entries.further_locations(skill));
+    all.map(|path| files::canonical(&path).unwrap_or(path))
+}

@@ -1,0 +1,364 @@
+//! `grove check` and `grove skills check`: what needs attention, of everything or of skills alone.
+
+use std::path::PathBuf;
+
+use grove_catalog::agents::Agent;
+use grove_catalog::chains::Chain;
+use grove_catalog::entry::{Entries, Entry};
+use grove_catalog::snapshot::{Skill, Snapshot};
+use grove_catalog::state::State;
+use grove_spec::{Code, Diagnostic, Severity};
+use serde_json::json;
+
+use super::{Looked, Outcome, counted, naming, need_attention};
+use crate::args::FindingFilter;
+use crate::command_error::{CommandError, ErrorKind};
+use crate::json::{DiagnosticJson, EntryJson, SnapshotJson, count_states};
+use crate::output::Output;
+
+/// Findings of one kind that are all shown; of more there is an example.
+const ALL_SHOWN: usize = 3;
+
+/// What is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Checked {
+    Skills,
+    /// Skills, agents, chains and settings.
+    Everything,
+}
+
+/// Whose file a finding is about.
+#[derive(Debug, Clone, Copy)]
+enum Owner<'a> {
+    Skill(&'a Skill),
+    Agent(&'a Agent),
+    Chain(&'a Chain),
+}
+
+/// A finding, and whose it is if it is about one file.
+type Found<'a> = (&'a Diagnostic, Option<Owner<'a>>);
+
+pub(super) fn run(
+    looked: &Looked,
+    checked: Checked,
+    only: &FindingFilter,
+    json: bool,
+    out: &mut Output,
+) -> Outcome {
+    let wanted = Wanted::new(only)?;
+    let snapshot = &looked.snapshot;
+    let of_world = of_world(looked, checked);
+    let mut found: Vec<Found<'_>> = of_world.iter().map(|finding| (finding, None)).collect();
+    found.extend(of_all(&snapshot.skills, Owner::Skill));
+    if checked == Checked::Everything {
+        found.extend(of_all(&snapshot.agents.all, Owner::Agent));
+        found.extend(of_all(&snapshot.chains.all, Owner::Chain));
+    }
+    found.retain(|(finding, owner)| wanted.takes(snapshot, finding, *owner));
+    let findings = found.len();
+    let code = ErrorKind::Finding.exit_code_if(findings > 0);
+    if json {
+        print_json(snapshot, checked, &of_world, findings, out);
+        return Ok(code);
+    }
+    if only.github {
+        for (finding, owner) in found {
+            let finding = finding.clone();
+            let finding = match owner {
+                Some(owner) => finding.in_file(&owner.location(snapshot)),
+                None => finding,
+            };
+            out.annotation(&finding, &looked.library.environment().working);
+        }
+        return Ok(code);
+    }
+    let repairable = found.iter().find_map(|(finding, owner)| match owner {
+        Some(Owner::Skill(skill)) if finding.code == Code::YamlRepaired => {
+            Some(snapshot.location(&skill.place))
+        }
+        _ => None,
+    });
+    print_by_kind(looked, found, wanted.is_everything(), out);
+    if let Some(file) = repairable.filter(|_| checked == Checked::Everything) {
+        let file = super::tilde(&file, looked.library.environment());
+        out.note(&format!(
+            "hint: `grove check --fix {file}` writes what was understood so that every reader understands it"
+        ));
+    }
+    if wanted.is_everything() {
+        print_summary(snapshot, checked, findings, out);
+    } else {
+        out.line(&counted(findings, "finding"));
+    }
+    Ok(code)
+}
+
+/// Findings about roots, limits and settings.
+fn of_world(looked: &Looked, checked: Checked) -> Vec<Diagnostic> {
+    let snapshot = &looked.snapshot;
+    let twins = looked.sources.skills.all_twins(snapshot);
+    let mut all: Vec<Diagnostic> = snapshot.diagnostics.iter().cloned().chain(twins).collect();
+    if checked == Checked::Everything {
+        let agents = snapshot.agents.diagnostics.iter();
+        // What is said of the settings is said with each kind.
+        for finding in agents.chain(&snapshot.chains.diagnostics) {
+            if !all.contains(finding) {
+                all.push(finding.clone());
+            }
+        }
+    }
+    all
+}
+
+fn of_all<'a, E: Entry>(
+    all: &'a [E],
+    owner: fn(&'a E) -> Owner<'a>,
+) -> impl Iterator<Item = Found<'a>> {
+    all.iter()
+        .flat_map(move |one| one.findings().map(move |it| (it, Some(owner(one)))))
+}
+
+impl Owner<'_> {
+    fn location(self, snapshot: &Snapshot) -> PathBuf {
+        match self {
+            Self::Skill(skill) => snapshot.location(&skill.place),
+            Self::Agent(agent) => snapshot.agents.location(agent),
+            Self::Chain(chain) => snapshot.chains.location(chain),
+        }
+    }
+
+    /// Its text, if it is still what was judged.
+    fn text(self, looked: &Looked) -> Option<String> {
+        match self {
+            Self::Skill(skill) => looked.sources.skills.read_text(skill),
+            Self::Agent(agent) => looked.sources.agents.read(agent),
+            Self::Chain(chain) => looked.sources.chains.read(chain),
+        }
+    }
+
+    /// Whether it has this name, id or address.
+    fn is_called(self, snapshot: &Snapshot, name: &str) -> bool {
+        fn is_called<E: Entry>(entries: Entries<'_, E>, one: &E, name: &str) -> bool {
+            let mut ids = one.ids(entries.all);
+            one.name() == name || ids.any(|(_, id)| id == name) || entries.is_address(one, name)
+        }
+        match self {
+            Self::Skill(skill) => is_called(snapshot.entries(), skill, name),
+            Self::Agent(agent) => is_called(snapshot.agents.entries(), agent, name),
+            Self::Chain(chain) => is_called(snapshot.chains.entries(), chain, name),
+        }
+    }
+
+    /// The label of its root.
+    fn label(self, snapshot: &Snapshot) -> Option<&str> {
+        let root = match self {
+            Self::Skill(skill) => snapshot.root_of(skill),
+            Self::Agent(agent) => snapshot.agents.roots.get(agent.root),
+            Self::Chain(chain) => snapshot.chains.roots.get(chain.root),
+        };
+        root.map(|root| root.label.as_str())
+    }
+}
+
+fn print_json(
+    snapshot: &Snapshot,
+    checked: Checked,
+    of_world: &[Diagnostic],
+    findings: usize,
+    out: &mut Output,
+) {
+    let skills = EntryJson::list(snapshot.entries());
+    let states = count_states(snapshot.skills.iter());
+    let diagnostics = DiagnosticJson::list(of_world);
+    let about = SnapshotJson::new(snapshot);
+    out.json(&match checked {
+        Checked::Skills => json!({
+            "schema": "grove.skills.check/1",
+            "snapshot": about,
+            "states": states,
+            "findings": findings,
+            "skills": skills,
+            "diagnostics": diagnostics,
+        }),
+        Checked::Everything => json!({
+            "schema": "grove.check/1",
+            "snapshot": about,
+            "states": {
+                "skills": states,
+                "agents": count_states(snapshot.agents.all.iter()),
+                "chains": count_states(snapshot.chains.all.iter()),
+            },
+            "findings": findings,
+            "skills": skills,
+            "agents": EntryJson::list(snapshot.agents.entries()),
+            "chains": EntryJson::list(snapshot.chains.entries()),
+            "diagnostics": diagnostics,
+        }),
+    });
+}
+
+/// How many there are in which state, and how many findings.
+fn print_summary(snapshot: &Snapshot, checked: Checked, findings: usize, out: &mut Output) {
+    let mut unused = print_unusable(snapshot.entries(), out);
+    if checked == Checked::Everything {
+        unused += print_unusable(snapshot.agents.entries(), out);
+        unused += print_unusable(snapshot.chains.entries(), out);
+    }
+    if unused > 0 {
+        out.line("");
+    }
+    print_states(snapshot.entries(), "skill", out);
+    if checked == Checked::Everything {
+        print_states(snapshot.agents.entries(), "agent", out);
+        print_states(snapshot.chains.entries(), "chain", out);
+    }
+    let noun = match checked {
+        Checked::Skills => "skill",
+        Checked::Everything => "file",
+    };
+    out.line(&match (findings, unused) {
+        (0, 0) => "nothing needs attention".to_owned(),
+        (0, 1) => format!("no findings; 1 {noun} is not used for the reason above"),
+        (0, _) => format!("no findings; {unused} {noun}s are not used for the reasons above"),
+        _ => need_attention(findings),
+    });
+}
+
+fn print_states<E: Entry>(entries: Entries<'_, E>, noun: &str, out: &mut Output) {
+    let states = count_states(entries.all.iter());
+    let states = states
+        .iter()
+        .map(|(state, count)| format!("{count} {state}"));
+    let states: Vec<String> = states.collect();
+    out.line(&format!(
+        "{}: {}",
+        counted(entries.all.len(), noun),
+        if states.is_empty() {
+            "nothing found".to_owned()
+        } else {
+            states.join(", ")
+        }
+    ));
+}
+
+/// Which findings are wanted, as far as they were told.
+struct Wanted<'a> {
+    only: &'a FindingFilter,
+    severity: Option<Severity>,
+}
+
+impl<'a> Wanted<'a> {
+    fn new(only: &'a FindingFilter) -> Result<Self, CommandError> {
+        let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        let is_known = |code: &&String| codes.contains(&code.as_str());
+        if let Some(unknown) = only.codes.iter().find(|code| !is_known(code)) {
+            return Err(naming::unknown_word("code", unknown, &codes)
+                .hint("see docs/reference/diagnostics.md"));
+        }
+        let severities = [Severity::Error, Severity::Warning, Severity::Info];
+        let severity = match &only.severity {
+            None => None,
+            Some(word) => {
+                let mut all = severities.into_iter();
+                let words = severities.map(Severity::as_str);
+                let found = all.find(|severity| severity.as_str() == word);
+                Some(found.ok_or_else(|| {
+                    naming::unknown_word("severity", word, &words)
+                        .hint(format!("severities: {}", words.join(", ")))
+                })?)
+            }
+        };
+        Ok(Self { only, severity })
+    }
+
+    fn is_everything(&self) -> bool {
+        let FindingFilter {
+            codes, name, label, ..
+        } = self.only;
+        codes.is_empty() && name.is_none() && label.is_none() && self.severity.is_none()
+    }
+
+    fn takes(&self, snapshot: &Snapshot, finding: &Diagnostic, owner: Option<Owner<'_>>) -> bool {
+        let FindingFilter {
+            codes, name, label, ..
+        } = self.only;
+        let weighs = match self.severity {
+            Some(severity) => finding.severity == severity,
+            // A kind that was asked for is wanted whatever it weighs.
+            None => finding.needs_attention() || !codes.is_empty(),
+        };
+        let is_name = |name: &String| owner.is_some_and(|owner| owner.is_called(snapshot, name));
+        let is_label = |label: &String| {
+            owner.is_some_and(|owner| owner.label(snapshot) == Some(label.as_str()))
+        };
+        weighs
+            && (codes.is_empty() || codes.iter().any(|code| code == finding.code.as_str()))
+            && name.as_ref().is_none_or(is_name)
+            && label.as_ref().is_none_or(is_label)
+    }
+}
+
+/// Findings with those of one kind together, the most serious kinds first. Of many of a kind there is one example, the
+/// number, and the way to see all.
+fn print_by_kind(looked: &Looked, mut found: Vec<Found<'_>>, is_short: bool, out: &mut Output) {
+    // Stable: within a kind they stay in the order of files.
+    found.sort_by_key(|(finding, _)| (finding.severity, finding.code.as_str()));
+    let same = |a: &Found<'_>, b: &Found<'_>| (a.0.severity, a.0.code) == (b.0.severity, b.0.code);
+    for kind in found.chunk_by(same) {
+        let n_shown = if is_short && kind.len() > ALL_SHOWN {
+            1
+        } else {
+            kind.len()
+        };
+        for (finding, owner) in kind.iter().take(n_shown) {
+            let Some(owner) = owner else {
+                out.finding(finding, None);
+                continue;
+            };
+            let location = owner.location(&looked.snapshot);
+            let source = owner.text(looked);
+            out.finding(&(*finding).clone().in_file(&location), source.as_deref());
+        }
+        if let Some((finding, _)) = kind.get(n_shown) {
+            let (more, code) = (kind.len() - n_shown, finding.code.as_str());
+            out.line(&format!(
+                "{more} more of `{code}`; add `--code {code}` to see all {}",
+                kind.len()
+            ));
+            out.line("");
+        }
+    }
+}
+
+/// How many findings about skills need attention.
+pub(super) fn count_findings(snapshot: &Snapshot) -> usize {
+    let of_skills = snapshot.skills.iter().flat_map(Skill::all_diagnostics);
+    snapshot
+        .diagnostics
+        .iter()
+        .chain(of_skills)
+        .filter(|finding| finding.needs_attention())
+        .count()
+}
+
+/// What somebody may be missing, with what would make it usable, and how many there are.
+fn print_unusable<E: Entry>(entries: Entries<'_, E>, out: &mut Output) -> usize {
+    let mut count = 0;
+    for one in entries.all {
+        let state = one.state();
+        if !matches!(state, State::Ineligible | State::Untrusted | State::Changed) {
+            continue;
+        }
+        for reason in one.reasons() {
+            out.line(&format!(
+                "{} {}: {}; {}",
+                state.as_str(),
+                entries.address(one),
+                reason.message,
+                reason.fix
+            ));
+        }
+        count += usize::from(!one.reasons().is_empty());
+    }
+    count
+}
