@@ -79,10 +79,8 @@ pub fn folder_identity(path: &Path) -> Result<FolderIdentity, FsError> {
 /// Reads a regular file of at most `limit` bytes that is the user's alone; none where it, its folder or the one above
 /// may be written by somebody else, or one of the folders further up be replaced.
 pub(crate) fn read_own(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FsError> {
-    let user = rustix::process::geteuid().as_raw();
     for (above, part) in path.ancestors().enumerate() {
         let metadata = look_at(part)?;
-        let is_own = user == 0 || [0, user].contains(&metadata.uid());
         let is_sticky = metadata.mode() & 0o1000 != 0;
         let others = match above {
             0..=OWN_FOLDERS => 0o022,
@@ -90,11 +88,23 @@ pub(crate) fn read_own(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FsErr
             _ if is_sticky => 0,
             _ => 0o002,
         };
-        if !is_own || metadata.mode() & others != 0 {
+        if is_others(&metadata, others) {
             return Ok(None);
         }
     }
     read_bounded(path, limit).map(Some)
+}
+
+/// Whether what a path leads to belongs to another user, or everybody may write it.
+pub fn belongs_to_others(path: &Path) -> Result<bool, FsError> {
+    Ok(is_others(&look_at(path)?, 0o002))
+}
+
+/// Whether somebody else may change it: its owner, or those whom its mode lets write. Whoever is root trusts everybody's.
+fn is_others(metadata: &std::fs::Metadata, writers: u32) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    let is_own = user == 0 || [0, user].contains(&metadata.uid());
+    !is_own || metadata.mode() & writers != 0
 }
 
 /// How many of the folders above a file that is the user's alone are Grove's own.

@@ -18,6 +18,12 @@ pub enum JournalError {
     /// The journal cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Somebody else could have written it.
+    #[error("{path} belongs to another user, or everybody may write it")]
+    NotOwn {
+        /// The file or folder.
+        path: std::path::PathBuf,
+    },
     /// The key is not what it should be.
     #[error("the key that signs ledgers, {path}, {problem}")]
     Key {
@@ -31,8 +37,21 @@ pub enum JournalError {
 impl RunPlaces {
     /// Opens the journal with the key of this installation, which is made if there is none. The folder has to be there.
     pub fn open_journal(&self) -> Result<Store, JournalError> {
+        self.require_own_journal()?;
         let key = self.signing_key()?;
         Ok(Store::open_signing(&self.journal(), key)?)
+    }
+
+    /// Whoever can write the journal says what runs do.
+    fn require_own_journal(&self) -> Result<(), JournalError> {
+        let journal = self.journal();
+        let log = journal.with_extension("db-wal");
+        for path in [self.folder().to_path_buf(), journal, log] {
+            if grove_fs::files::is_there(&path) && grove_fs::files::belongs_to_others(&path)? {
+                return Err(JournalError::NotOwn { path });
+            }
+        }
+        Ok(())
     }
 
     fn signing_key(&self) -> Result<SigningKey, JournalError> {

@@ -134,7 +134,9 @@ impl From<JournalError> for CommandError {
         match error {
             JournalError::Folder(error) => error.into(),
             JournalError::Store(error) => error.into(),
-            error @ JournalError::Key { .. } => Self::finding(error),
+            error @ (JournalError::Key { .. } | JournalError::NotOwn { .. }) => {
+                Self::finding(error)
+            }
         }
     }
 }

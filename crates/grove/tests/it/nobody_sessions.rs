@@ -10,6 +10,8 @@ use grove_testkit::session::Session;
 
 /// The user and group `nobody` on every Linux.
 const NOBODY: u32 = 65_534;
+/// Somebody else.
+const DAEMON: u32 = 1;
 
 /// A home of `nobody`, with the program where `nobody` can start it.
 fn session() -> Session {
@@ -157,4 +159,38 @@ fn it_is_tried_twice_in_a_folder_that_cannot_be_written_by_somebody_without_a_ho
     }
     let left = std::fs::read_dir(session.path("tmp")).unwrap();
     assert_eq!(left.count(), 2, "each has a folder of its own");
+}
+
+#[test]
+fn a_journal_that_another_user_could_have_written_is_refused() {
+    let made = |name: &str| {
+        let session = session();
+        let listed = sh(&session, "grove runs list", None);
+        assert!(listed.success(), "{name}: {listed:?}");
+        session
+    };
+    let is_refused = |session: &Session, name: &str| {
+        let listed = sh(session, "grove runs list", None);
+        let said = listed.stderr_text();
+        assert!(!listed.success(), "{name}: {listed:?}");
+        assert!(
+            said.contains("belongs to another user") && said.contains(name),
+            "{name}: {said}"
+        );
+    };
+    for file in ["runs.db", "runs.db-wal", ""] {
+        let session = made(file);
+        let path = session.path("state/grove").join(file);
+        if file == "runs.db-wal" {
+            std::fs::write(&path, "").unwrap();
+        }
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o777)).unwrap();
+        is_refused(&session, file);
+        // Only root can give a file to somebody.
+        if rustix::process::geteuid().is_root() {
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+            std::os::unix::fs::chown(&path, Some(DAEMON), None).unwrap();
+            is_refused(&session, file);
+        }
+    }
 }
