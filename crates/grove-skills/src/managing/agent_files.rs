@@ -114,17 +114,15 @@ impl Manager {
         if parsed.agent.description.is_none() {
             return Err(ManageError::field("description", "a new agent needs one"));
         }
-        let new = match asked.host {
-            Some(host) => self.for_host(host, asked.scope, &runtime, (&parsed, &text))?,
-            None => {
-                let below = Path::new(AGENTS).join(&file_name);
-                let place = self.new_file(asked.scope, &below)?;
-                let warnings = unknown_keys(&text, asked.asks, place.path());
-                NewFile {
-                    place,
-                    text,
-                    warnings,
-                }
+        let new = if let Some(host) = asked.host {
+            self.for_host(host, asked.scope, &runtime, (&parsed, &text))?
+        } else {
+            let place = self.new_file(asked.scope, &Path::new(AGENTS).join(&file_name))?;
+            let warnings = unknown_keys(&text, asked.asks, place.path());
+            NewFile {
+                place,
+                text,
+                warnings,
             }
         };
         let file = new.place.path().to_path_buf();

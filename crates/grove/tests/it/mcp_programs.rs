@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use grove_testkit::agent_program::AgentProgram;
-use grove_testkit::model_server::{ModelServer, Reply, Script, ToolCall};
+use grove_testkit::model_server::{ModelServer, Reply, Request, Script, ToolCall};
 use grove_testkit::session::Session;
 use serde_json::{Value, json};
 
@@ -162,7 +162,7 @@ fn is_not_told_twice(program: AgentProgram, folder: &str) {
     let finished = program.run(&server, &at_home, &working, "Which skills?", TURN);
     finished.unwrap_or_else(|why| panic!("{why}"));
     let requests = server.requests();
-    let requests: Vec<Value> = requests.iter().map(|request| request.json()).collect();
+    let requests: Vec<Value> = requests.iter().map(Request::json).collect();
     // The program has told its model of one of them by itself.
     let first = requests.iter().map(Value::to_string);
     let mut listed = first.filter(|text| text.contains("Found by the host"));

@@ -45,7 +45,7 @@ fn tables_come_after_the_text_and_words_stay_words() {
     assert!(parsed.is_valid(), "{:?}", parsed.diagnostics);
     let mut entries = vec![entry("name", Node::text("lens", NOWHERE))];
     entries.extend(parsed.agent.unknown.clone());
-    let made = role(&entries, "# a mark", "Look.");
+    let made = role(&entries, Some("# a mark"), "Look.");
     let (top, tables) = text.split_once("mixed").unwrap();
     let top = top.replace("developer_instructions = \"Look.\"\n", "");
     let (mixed, tables) = tables.split_once('\n').unwrap();
@@ -96,7 +96,7 @@ proptest! {
         entries in tables(values()),
         body in "[a-z\"\\\\\n]{1,20}",
     ) {
-        let made = role(&entries, "# a mark", &body);
+        let made = role(&entries, Some("# a mark"), &body);
         let found = read(made.as_bytes(), Format::Codex).remove(0).parsed;
         prop_assert!(found.is_valid(), "{}\n{:?}", made, found.diagnostics);
         prop_assert_eq!(sorted(&found.agent.unknown), sorted(&entries), "{}", made);

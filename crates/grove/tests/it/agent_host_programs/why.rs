@@ -175,7 +175,6 @@ fn agents() -> impl Iterator<Item = (&'static str, &'static str, String)> {
 
 /// What a program says of itself.
 struct Real {
-    program: AgentProgram,
     names: BTreeSet<String>,
     /// The word for the folder whose `same` it has.
     same: String,
@@ -183,30 +182,23 @@ struct Real {
 
 impl Real {
     fn ask(program: AgentProgram, session: &Session) -> Self {
-        let (names, text) = match program {
-            AgentProgram::Codex => {
-                let roles = described_roles(session, WORKING);
-                let (_, same) = roles.split_once("same: {\nOf ").unwrap();
-                (named_roles(&roles), same.to_owned())
-            }
-            _ => {
-                let names = match program {
-                    AgentProgram::Claude => agents_of_claude(session, WORKING),
-                    _ => agents_of_copilot(session, WORKING),
-                };
-                let (_, requests) = turn(program, session, WORKING, &["--agent", "same"]);
-                let mut texts = requests.iter().map(Value::to_string);
-                let told = texts.find_map(|it| Some(it.split_once("Text of ")?.1.to_owned()));
-                (names, told.unwrap())
-            }
+        let (names, text) = if program == AgentProgram::Codex {
+            let roles = described_roles(session, WORKING);
+            let (_, same) = roles.split_once("same: {\nOf ").unwrap();
+            (named_roles(&roles), same.to_owned())
+        } else {
+            let names = match program {
+                AgentProgram::Claude => agents_of_claude(session, WORKING),
+                _ => agents_of_copilot(session, WORKING),
+            };
+            let (_, requests) = turn(program, session, WORKING, &["--agent", "same"]);
+            let mut texts = requests.iter().map(Value::to_string);
+            let told = texts.find_map(|it| Some(it.split_once("Text of ")?.1.to_owned()));
+            (names, told.unwrap())
         };
         let same = text.split(|c: char| !c.is_alphanumeric() && c != '-');
         let same = same.into_iter().next().unwrap().to_owned();
-        Self {
-            program,
-            names,
-            same,
-        }
+        Self { names, same }
     }
 
     fn looks_in(&self, folder: &str) -> bool {
