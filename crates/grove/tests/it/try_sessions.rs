@@ -133,7 +133,7 @@ fn it_is_tried_with_nothing_set_up_and_nothing_is_left_elsewhere() {
     inside
         .grove("try --folder .")
         .fails(2)
-        .says(["there already"]);
+        .says(["already exists"]);
 }
 
 /// Whether a process has a folder in its environment.
