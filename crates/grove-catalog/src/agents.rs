@@ -53,7 +53,7 @@ impl Definition for agent::Parsed {
         let reason = || {
             Reason::new(
                 "disabled",
-                "its own file switches it off",
+                "it is switched off in its own file",
                 "remove `disable` from the file",
             )
         };

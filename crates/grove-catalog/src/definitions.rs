@@ -57,7 +57,7 @@ pub trait Definition: fmt::Debug {
         0
     }
 
-    /// Why its own file switches it off, if it does.
+    /// Why it is switched off in its own file, if it does.
     fn disabled(&self) -> Option<Reason> {
         None
     }

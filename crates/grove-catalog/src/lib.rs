@@ -1,7 +1,7 @@
-//! The rules of meaning: who a skill is, which of several wins, whether it may be used and why not.
+//! The rules: what identifies a skill, which of several wins, whether it may be used and why not.
 //!
-//! Each rule is one function that every surface calls. Everything is pure: what the machine has and
-//! what the user set arrive as values, and the same input gives the same bytes.
+//! Each rule is one function that every surface calls. Everything is pure: facts about the machine and
+//! the user's settings arrive as values, and the same input produces the same bytes.
 
 pub mod address;
 pub mod agents;

@@ -1,7 +1,7 @@
-//! Child processes and their trees: keepers, scans of `/proc`, sandboxes, and who is still alive.
+//! Child processes and their trees: keepers, scans of `/proc`, sandboxes, and which processes are still alive.
 //!
-//! Linux is what this proves. Everything that touches the kernel is behind [`Keeper`], [`find_marked`], [`end_marked`]
-//! and [`Owner`], which are the seams for other systems.
+//! The tests cover Linux. Everything that touches the kernel is behind [`Keeper`], [`find_marked`], [`end_marked`]
+//! and [`Owner`], which are the places to port to other systems.
 
 mod bounded_output;
 mod clock;

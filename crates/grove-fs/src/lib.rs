@@ -1,8 +1,8 @@
-//! Grove's hands on the file system: walking, bounded reading beneath a root, cache files, atomic
-//! writes, trust grants, looking for programs, and noticing changes.
+//! Access to the file system: walking, bounded reading beneath a root, cache files, atomic
+//! writes, trust grants, finding programs, and watching for changes.
 //!
 //! This is the one crate that may call `std::fs`. It knows nothing about skills: it finds files of a
-//! given name, says what stands in the way, and hands bytes to a visitor.
+//! given name, reports obstacles, and hands bytes to a visitor.
 
 mod abandoned;
 pub mod append;

@@ -51,7 +51,7 @@ impl Lock {
                     std::thread::sleep(PAUSE);
                 }
                 Err(std::fs::TryLockError::WouldBlock) => {
-                    let message = format!("another process holds it for {wait:?} already");
+                    let message = format!("another process has held it for {wait:?}");
                     return Err(fail(std::io::Error::other(message)));
                 }
                 Err(std::fs::TryLockError::Error(error)) => return Err(fail(error)),

@@ -496,7 +496,7 @@ fn digest(content: &[u8]) -> String {
 }
 
 fn too_large(path: &Path) -> FsError {
-    let error = std::io::Error::other("it is more than can be kept for undoing");
+    let error = std::io::Error::other("it is too large to keep for undoing");
     FsError::new("keep for undoing", path, error)
 }
 

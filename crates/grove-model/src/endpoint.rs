@@ -31,9 +31,7 @@ pub enum EndpointError {
         url: String,
     },
     /// The key would be readable on its way.
-    #[error(
-        "`{url}` is neither https nor on this machine: the key would be sent for everybody to read"
-    )]
+    #[error("`{url}` is neither https nor on this machine: the key would be sent unencrypted")]
     KeyInTheOpen {
         /// As given.
         url: String,

@@ -1,8 +1,8 @@
 //! Model APIs over HTTP and server-sent events.
 //!
-//! One interface, [`ModelClient::ask`], behind which stand a provider ([`HttpModel`]), a recorder and a player. The
-//! crate asks once: which model follows when one fails, which tool runs and what a limit means is decided above. It
-//! reads no environment, no file and no configuration, and starts no program: whoever calls it hands over what was read.
+//! One interface, [`ModelClient::ask`], is implemented by a provider ([`HttpModel`]), a recorder and a player. The
+//! crate asks once: its callers decide which model follows when one fails, which tool runs and what a limit means. It
+//! reads no environment, files or configuration, and starts no programs: the caller passes in what was read.
 
 mod answer;
 mod anthropic;

@@ -124,7 +124,7 @@ impl Network {
             return Connection::over(stream).await;
         }
         let not_secure = |error: &dyn std::fmt::Display| {
-            let message = format!("cannot talk to {} in secret: {error}", origin.host);
+            let message = format!("cannot set up encryption with {}: {error}", origin.host);
             let error = ProviderError::new(ModelFailure::Network, &message).with_kind(TLS);
             ModelError::Provider(Box::new(error))
         };
@@ -192,7 +192,7 @@ impl Connection {
                 .map_err(|error| {
                     ModelError::provider(
                         ModelFailure::Network,
-                        format!("cannot begin to talk: {error}"),
+                        format!("cannot start the HTTP connection: {error}"),
                     )
                 })?;
         // How it ends is told to whoever waits for an answer.

@@ -84,7 +84,7 @@ pub enum KeyError {
         reason: String,
     },
     /// What was read is no key.
-    #[error("what was read from {place} is no key: {reason}")]
+    #[error("what was read from {place} is not a key: {reason}")]
     NotAKey {
         /// From where.
         place: String,
@@ -389,7 +389,7 @@ fn split_thinking(name: &str) -> (&str, Option<Thinking>) {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSuchModel {
     /// It is empty.
-    #[error("a model's name is `provider/id` or `id`, with `:thinking` after it where wanted")]
+    #[error("a model's name is `provider/id` or `id`, with `:thinking` after it if wanted")]
     Empty,
     /// Several have it.
     #[error("several providers have `{id}`: write {}", first_names(.candidates))]

@@ -425,7 +425,7 @@ fn inferred(
     };
     if !writes {
         reasons.push(if author.can_write {
-            format!("its `acceptanceRole` is {role}: it is to change nothing")
+            format!("its `acceptanceRole` is {role}: it must not change anything")
         } else {
             "it has no tool that changes files".to_owned()
         });
@@ -433,8 +433,8 @@ fn inferred(
     }
     reasons.push("it can change files".to_owned());
     let risks = [
-        (author.background, "nobody waits for it"),
-        (author.fan_out, "it is one of many made from a list"),
+        (author.background, "it runs in the background"),
+        (author.fan_out, "it is one of many created from a list"),
         (role == "risky", "its `acceptanceRole` is risky"),
     ];
     let risks: Vec<&str> = risks.iter().filter(|it| it.0).map(|it| it.1).collect();
@@ -447,7 +447,7 @@ fn inferred(
     if (named || author.reviewer.is_some()) && !is_off {
         return AcceptanceLevel::Reviewed;
     }
-    reasons.push("nobody is named who would review it (`runs.reviewer`)".to_owned());
+    reasons.push("no reviewer is named (`runs.reviewer`)".to_owned());
     AcceptanceLevel::Checked
 }
 
@@ -469,7 +469,7 @@ fn review_of(
 ) -> Result<Option<ReviewPlan>, String> {
     let by = match &asked.review {
         Some(Review::Off(_)) if level == AcceptanceLevel::Reviewed => {
-            return Err("`reviewed` with `review: false` can never be".to_owned());
+            return Err("`reviewed` with `review: false` is impossible".to_owned());
         }
         Some(Review::By(by)) => Some(by),
         None if level == AcceptanceLevel::Reviewed => None,
@@ -478,7 +478,7 @@ fn review_of(
     let agent = by.and_then(|by| by.agent.clone());
     let Some(agent) = agent.or_else(|| author.reviewer.clone()) else {
         return Err(
-            "`reviewed` needs somebody who reviews: name an agent in `review.agent` or `runs.reviewer`"
+            "`reviewed` needs a reviewer: name an agent in `review.agent` or `runs.reviewer`"
                 .to_owned(),
         );
     };

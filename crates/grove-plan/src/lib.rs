@@ -1,4 +1,4 @@
-//! The pure core of delegation: what a run is to do, what it has come to, and what is to be done next.
+//! The pure core of delegation: what a run should do, what state it is in, and what to do next.
 //!
 //! ```text
 //! request ─► plan ─► [ advance ] ─► commands ─► executors ─► facts ─► journal ─► advance …

@@ -130,14 +130,14 @@ impl<'a> LiveRun<'a> {
 fn effects(state: &State) -> BTreeMap<&NodeId, &'static str> {
     let told = state.open.keys().filter_map(|effect| {
         let doing = match effect.kind {
-            EffectKind::Make => "makes its working tree",
-            EffectKind::Look => "looks at the files",
+            EffectKind::Make => "creates its working tree",
+            EffectKind::Look => "inspects the files",
             EffectKind::Capture => "stores its work",
-            EffectKind::Remove => "takes its working tree away",
+            EffectKind::Remove => "removes its working tree",
             EffectKind::Verify => "has its work checked",
-            EffectKind::Prove => "ends what it began",
+            EffectKind::Prove => "ends its processes",
             EffectKind::Expand => "finds its items",
-            EffectKind::Collect => "puts its items together",
+            EffectKind::Collect => "collects its results",
             EffectKind::Stop => "stops",
             EffectKind::Start | EffectKind::Timer | EffectKind::Send | EffectKind::Deliver => {
                 return None;

@@ -18,7 +18,7 @@ pub(crate) fn of_attempt(child: &Child, attempt: &AttemptState) -> Execution {
     }
     let Some(ending) = &attempt.ending else {
         return Execution::Lost(format!(
-            "its supervisor was gone {} times",
+            "its supervisor disappeared {} times",
             attempt.recoveries.saturating_add(1)
         ));
     };
@@ -26,7 +26,7 @@ pub(crate) fn of_attempt(child: &Child, attempt: &AttemptState) -> Execution {
         Finish::Failed(cause) => Execution::Failed(cause.clone()),
         Finish::Asked(question) => Execution::Asking(question.clone()),
         Finish::Interrupted => {
-            Execution::Lost("it was interrupted and nobody had asked for that".to_owned())
+            Execution::Lost("it was interrupted, although nobody asked for that".to_owned())
         }
         Finish::Answered if child.schema.is_some() && ending.output.structured.is_none() => {
             Execution::Failed(Cause::Schema {

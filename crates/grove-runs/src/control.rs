@@ -42,7 +42,7 @@ pub enum ControlError {
         lacks: &'static str,
     },
     /// More than one child could be meant.
-    #[error("run {run} has several children that may be meant")]
+    #[error("run {run} has several children that this could mean")]
     Several {
         /// The run.
         run: String,
@@ -50,7 +50,7 @@ pub enum ControlError {
         names: Vec<NodeId>,
     },
     /// What drives it cannot do that.
-    #[error("{title} cannot be told anything while it works")]
+    #[error("{title} cannot receive messages while it works")]
     Engine {
         /// The program.
         title: &'static str,

@@ -69,7 +69,7 @@ impl Delivering<'_> {
         let loaded = self.store.load(self.run);
         let loaded = loaded.map_err(|error| error.to_string())?;
         let on_complete = loaded.plan.on_complete.clone();
-        let on_complete = on_complete.ok_or("nobody waits for its end")?;
+        let on_complete = on_complete.ok_or("nobody is waiting for it to end")?;
         let said = |error: grove_fs::FsError| error.to_string();
         files::make_folder(&self.temporary).map_err(said)?;
         let input = self.temporary.join("run.json");

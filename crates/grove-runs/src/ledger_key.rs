@@ -60,7 +60,7 @@ impl RunPlaces {
             let mut seed = [0; SEED];
             getrandom::fill(&mut seed).map_err(|_| JournalError::Key {
                 path: path.clone(),
-                problem: "could not be made: there is no randomness",
+                problem: "could not be created: the system has no random data",
             })?;
             let made = grove_fs::atomic::create_at(&Spot::at(&path)?, &seed, Some(0o600));
             // Somebody else may have made it meanwhile: then theirs is the one.

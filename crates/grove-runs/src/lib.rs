@@ -1,8 +1,8 @@
-//! The embeddable runtime of child agents: requests become runs, and a supervisor executes what their plans command.
+//! The embeddable runtime for child agents: requests become runs, and a supervisor executes their plans.
 //!
-//! One path: a request is submitted to the journal, a supervisor takes the effects that follow, and everything that
+//! There is one path: a request is submitted to the journal, a supervisor takes the effects that follow, and everything that
 //! happens is a fact in the journal. No code starts, stops or feeds a child except an executor answering a command that
-//! is already durable. Whoever embeds this says how skills are activated and which providers there are; nothing here
+//! is already durable. The embedding program says how skills are activated and which providers there are; nothing here
 //! looks for skills or agents.
 
 mod attempt_log;

@@ -100,7 +100,7 @@ impl ProgramChild<'_> {
     /// tools have done.
     pub(crate) async fn drive(&self) -> Result<ChildEnd, NotOurs> {
         if self.epoch > 1 {
-            let text = "its supervisor was gone while the program ran, so it is not begun again";
+            let text = "its supervisor disappeared while the program ran, so the program is not started again";
             self.note(text.to_owned());
             let _ = grove_fs::files::remove_folder(&self.folder);
             return Ok(ChildEnd::of(Finish::Interrupted, String::new()));

@@ -374,8 +374,8 @@ fn prices_are_known(plan: &Plan) -> Result<(), SubmitError> {
         let mut unknown = models.filter(|(at, _)| child.facts(*at).prices.is_none());
         if let Some((_, model)) = unknown.next() {
             return Err(SubmitError::Refused {
-                message: format!("`maxCost` cannot be held: the prices of `{model}` are not known"),
-                help: "say them as `models = [{ id = \"…\", input = …, output = … }]` of its provider, or limit `maxTokens`"
+                message: format!("`maxCost` cannot be enforced: the prices of `{model}` are unknown"),
+                help: "give them as `models = [{ id = \"…\", input = …, output = … }]` of its provider, or limit `maxTokens`"
                     .to_owned(),
             });
         }
@@ -408,7 +408,7 @@ fn node(
     let of_list = request.list.as_ref().and_then(|list| list.schema.as_ref());
     for schema in request.output_schema.iter().chain(of_list) {
         jsonschema::validator_for(schema).map_err(|error| SubmitError::Refused {
-            message: format!("`outputSchema` is no JSON Schema: {error}"),
+            message: format!("`outputSchema` is not a JSON Schema: {error}"),
             help: "correct the schema".to_owned(),
         })?;
     }
@@ -566,9 +566,7 @@ fn tools_of(
         let is_kept_away = is_kept_away(name);
         if is_kept_away {
             let agent = &request.agent;
-            notes.push(format!(
-                "the file of agent `{agent}` keeps `{name}` from it"
-            ));
+            notes.push(format!("the file of agent `{agent}` forbids `{name}`"));
         }
         !is_kept_away
     });
@@ -584,7 +582,7 @@ fn tools_of(
                 allowed.push(name.clone());
             }
             None if name.starts_with(MCP) => notes.push(format!(
-                "tool `{name}` is of a server that `[mcp]` of the configuration does not have"
+                "tool `{name}` belongs to a server that is not in `[mcp]` of the configuration"
             )),
             None => notes.push(format!(
                 "tool `{name}` is not provided by the built-in engine"
@@ -594,7 +592,7 @@ fn tools_of(
     if allowed.is_empty() && !listed.is_empty() {
         return Err(SubmitError::Refused {
             message: format!(
-                "agent `{}` lists only tools that nobody provides: {}",
+                "agent `{}` lists only tools that do not exist here: {}",
                 request.agent,
                 listed.join(", ")
             ),

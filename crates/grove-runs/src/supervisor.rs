@@ -67,7 +67,7 @@ pub struct SupervisorOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum SupervisorError {
     /// There is one already.
-    #[error("a supervisor with these surroundings is there already")]
+    #[error("a supervisor with this environment is already running")]
     Another,
     /// The state folder cannot be used.
     #[error("the state folder of runs cannot be used")]

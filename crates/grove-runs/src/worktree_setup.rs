@@ -85,7 +85,7 @@ impl SettingUp<'_> {
         }
         self.require_inside(&to)?;
         let brought = self.tree.git.bring(&from, &to, how);
-        brought.map_err(|error| format!("{path} could not be brought in: {error}"))?;
+        brought.map_err(|error| format!("{path} could not be added: {error}"))?;
         Ok(Some(path))
     }
 
@@ -98,7 +98,7 @@ impl SettingUp<'_> {
         let is_below = parts.clone().all(is_name);
         let plain: PathBuf = parts.collect();
         if !is_below || plain.as_os_str().is_empty() {
-            return Err(format!("`{path}` is no path inside a working tree"));
+            return Err(format!("`{path}` is not a path inside a working tree"));
         }
         let plain = plain.to_string_lossy().into_owned();
         let tracked = self
@@ -184,7 +184,7 @@ impl SettingUp<'_> {
             let paths = paths.map(|path| self.untracked(path));
             paths.collect::<Result<_, _>>()
         })
-        .map_err(|why: String| format!("names paths that it cannot have: {why}"))
+        .map_err(|why: String| format!("names paths that it must not have: {why}"))
     }
 
     /// The file that runs: the person's own as it is, of a project's the text that was approved.
@@ -193,7 +193,7 @@ impl SettingUp<'_> {
             return Ok(hook.file.clone());
         };
         let text = self.store.artifact(digest).ok().flatten();
-        let text = text.ok_or("is not stored as it was approved")?;
+        let text = text.ok_or("differs from what was approved")?;
         let name = hook.file.file_name().unwrap_or_default();
         let file = self.temporary.join("approved").join(name);
         let written = file.parent().map_or(Ok(()), files::make_folder);

@@ -49,7 +49,7 @@ impl ChildWorktree {
         let ignored = ignored.as_ref().map(stored);
         let make = || -> Result<(), String> {
             let patch = match &patch {
-                Some(None) => return Err("its patch is not there".to_owned()),
+                Some(None) => return Err("its patch is missing".to_owned()),
                 Some(Some(patch)) => Some(patch.as_slice()),
                 None => None,
             };

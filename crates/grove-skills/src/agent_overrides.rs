@@ -88,7 +88,8 @@ impl LoadedOverrides {
                 self.layers.push(Layer { overrides, digest });
             }
         } else if !overrides.is_empty() {
-            let message = "what pi's settings of this project say about agents is not used: they are new or not trusted";
+            let message =
+                "this project's pi settings about agents are not used: they are new or not trusted";
             let finding = Diagnostic::new(Code::ConfigUntrusted, message);
             self.diagnostics.push(finding.in_file(path));
         }

@@ -125,7 +125,7 @@ pub struct Collapsed {
 #[derive(Debug, thiserror::Error)]
 pub enum DisclosureError {
     /// What was asked for is not there, not clear, or not to be had.
-    #[error("it is not to be had")]
+    #[error("it is not available")]
     Refused {
         /// What was looked at.
         snapshot: Arc<Snapshot>,

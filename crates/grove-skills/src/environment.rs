@@ -27,7 +27,7 @@ pub struct Environment {
     pub data: PathBuf,
     /// Grove's cache folder; none means that nothing is cached on disk.
     pub cache: Option<PathBuf>,
-    /// A folder to use in place of the bundled skills; the bundled chains are left out then.
+    /// A folder to use in place of the bundled skills; the bundled chains are then left out.
     pub bundled_dir: Option<PathBuf>,
     /// Further folders with skills, from a variable.
     pub skill_dirs: Vec<PathBuf>,

@@ -15,13 +15,13 @@ macro_rules! environment_variables {
 environment_variables! {
     /// The home folder. Without it there are no user roots.
     HOME = "HOME";
-    /// Where the configuration is: `grove/config.toml` below it; `~/.config` by default.
+    /// The configuration is `grove/config.toml` below this folder; `~/.config` by default.
     XDG_CONFIG_HOME = "XDG_CONFIG_HOME";
-    /// Where trust grants, the record of used skills and the journal of runs are kept: `grove` below it; `~/.local/state` by default.
+    /// Trust grants, the record of used skills and the journal of runs are in `grove` below this folder; `~/.local/state` by default.
     XDG_STATE_HOME = "XDG_STATE_HOME";
-    /// Where managed and bundled skills are: `grove` below it; `~/.local/share` by default.
+    /// Managed and bundled skills are in `grove` below this folder; `~/.local/share` by default.
     XDG_DATA_HOME = "XDG_DATA_HOME";
-    /// Where the cache is: `grove` below it; `~/.cache` by default.
+    /// The cache is in `grove` below this folder; `~/.cache` by default.
     XDG_CACHE_HOME = "XDG_CACHE_HOME";
     /// Further folders with skills, separated like PATH. They are never written to.
     GROVE_SKILL_DIRS = "GROVE_SKILL_DIRS";
@@ -29,35 +29,35 @@ environment_variables! {
     GROVE_AGENT_DIRS = "GROVE_AGENT_DIRS";
     /// pi's name for further folders with agents; they come after those of `GROVE_AGENT_DIRS`.
     PI_SUBAGENT_EXTRA_AGENT_DIRS = "PI_SUBAGENT_EXTRA_AGENT_DIRS";
-    /// A folder to use in place of the bundled skills; the bundled chains are left out then.
+    /// A folder to use in place of the bundled skills; the bundled chains are then left out.
     GROVE_BUNDLED_DIR = "GROVE_BUNDLED_DIR";
-    /// Where npm installs for everybody: packages are in `lib/node_modules` below it. Without it, `prefix` of
-    /// `~/.npmrc` says it, or where `node` is.
+    /// The folder of npm's global packages: they are in `lib/node_modules` below it. Without it, `prefix` in
+    /// `~/.npmrc` is used, or the folder of `node`.
     NPM_CONFIG_PREFIX = "npm_config_prefix";
-    /// The same as `npm_config_prefix`, which goes before it.
+    /// The same as `npm_config_prefix`, which takes precedence.
     NPM_CONFIG_PREFIX_IN_CAPITALS = "NPM_CONFIG_PREFIX";
-    /// Where required programs are looked for.
+    /// The folders that are searched for required programs.
     PATH = "PATH";
     /// The temporary folder, which is never a project; `/tmp` by default.
     TMPDIR = "TMPDIR";
     /// The key of the provider `anthropic`. It is never printed, stored or passed to a command.
     ANTHROPIC_API_KEY = "ANTHROPIC_API_KEY";
-    /// Where the provider `anthropic` is, in place of its own address.
+    /// The address of the provider `anthropic`, if it is not the usual one.
     ANTHROPIC_BASE_URL = "ANTHROPIC_BASE_URL";
     /// The key of the provider `openai`.
     OPENAI_API_KEY = "OPENAI_API_KEY";
-    /// Where the provider `openai` is, in place of its own address.
+    /// The address of the provider `openai`, if it is not the usual one.
     OPENAI_BASE_URL = "OPENAI_BASE_URL";
-    /// The path to the attempt that a process belongs to, set for everything that a child runs. A `grove` with it neither
-    /// recovers nor prunes runs.
+    /// The path of the attempt that a process belongs to, set for everything that a child runs. If it is set, `grove`
+    /// neither recovers nor prunes runs.
     GROVE_RUN = "GROVE_RUN";
-    /// The conversation of the Claude Code that started `grove mcp`; set by it.
+    /// The conversation of the Claude Code that started `grove mcp`, which sets it.
     CLAUDE_CODE_SESSION_ID = "CLAUDE_CODE_SESSION_ID";
-    /// How wide tables may be; the terminal's width by default. When it is set, a table is one in a pipe too.
+    /// How wide tables may be; the terminal's width by default. If it is set, tables have columns in a pipe too.
     COLUMNS = "COLUMNS";
     /// With any value, output has no colours.
     NO_COLOR = "NO_COLOR";
-    /// The terminal; one that is `dumb` gets no colours.
+    /// The kind of terminal; `dumb` gets no colours.
     TERM = "TERM";
 }
 

@@ -212,7 +212,10 @@ fn one(
     let (made, findings) = export::agent(job, &source);
     warnings.extend(findings);
     if target.has(&made.path) {
-        let message = format!("another agent is called as `{}` would be there", agent.name);
+        let message = format!(
+            "another agent already has the name that `{}` would have there",
+            agent.name
+        );
         warnings.push(Diagnostic::new(Code::ExportName, message));
     } else {
         target.put_agent(made.path, made.text);

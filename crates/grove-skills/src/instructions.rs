@@ -92,7 +92,7 @@ impl FoundInstructions {
                 Some(first) if text == first.text || text.trim() == IMPORT => {}
                 Some(_) => {
                     let message = format!(
-                        "{} is in the same folder and counts, so this file was left out",
+                        "{} is in the same folder and is used instead, so this file was left out",
                         NAMES[0]
                     );
                     let finding = Diagnostic::new(Code::InstructionsSecond, message);

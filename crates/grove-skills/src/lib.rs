@@ -1,4 +1,4 @@
-//! The embeddable skill engine: from an environment to a snapshot.
+//! The embeddable engine for skills, agents and chains: from an environment to a snapshot.
 //!
 //! ```no_run
 //! use grove_skills::{Environment, Library, Request};
@@ -11,7 +11,7 @@
 //! }
 //! ```
 //!
-//! The library never reads the process environment: whoever embeds it says where home is, what is on
+//! The library never reads the process environment: the embedding program says where home is, what is on
 //! the path and which variables are set.
 
 mod agent_overrides;

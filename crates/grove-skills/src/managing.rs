@@ -326,7 +326,7 @@ impl Manager {
         let mut left = found.named(&name).into_iter();
         let next = left.find_map(|at| found.all.get(at).filter(|one| one.state().is_usable()));
         if let Some(next) = next {
-            let note = format!("{} is used in its place now", found.address(next));
+            let note = format!("{} is now used in its place", found.address(next));
             report.notes.push(one_line(&note));
         } else {
             report.warnings.extend(match E::KIND {

@@ -159,8 +159,9 @@ impl FolderTrust {
                         refused(Code::TrustDamaged, format!("{of} is damaged"), &file)
                     }
                     GrantRefusal::NotOwn => {
-                        let message =
-                            format!("{of}, or a folder that it is in, is not yours alone");
+                        let message = format!(
+                            "{of}, or a folder that contains it, can be written by other users"
+                        );
                         refused(Code::TrustNotOwn, message, &file)
                     }
                     GrantRefusal::Newer(version) => {

@@ -181,7 +181,7 @@ fn digest_of(snapshot: &Snapshot) -> [u8; 32] {
 fn rebuilt(file: Option<&std::path::Path>) -> Diagnostic {
     let finding = Diagnostic::new(
         Code::CacheDamaged,
-        "the search index was damaged or of another version and is rebuilt",
+        "the search index was damaged or from another version and is rebuilt",
     );
     match file {
         Some(file) => finding.in_file(file),

@@ -48,7 +48,7 @@ impl SkillPath {
                 found.folders.push(folder);
                 continue;
             };
-            let message = format!("`skillPath`: `{path}` was not looked in: {why}");
+            let message = format!("`skillPath`: `{path}` was not searched: {why}");
             let finding = Diagnostic::new(Code::SkillPathUnused, message);
             found.findings.push(finding.in_file(file));
         }

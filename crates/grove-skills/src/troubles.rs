@@ -37,7 +37,7 @@ pub(crate) fn describe(path: &str, trouble: &Trouble) -> Diagnostic {
             (Code::NotRegularFile, message)
         }
         Trouble::Pseudo => {
-            let message = format!("`{path}` leads into a file system of the kernel");
+            let message = format!("`{path}` leads into a kernel file system");
             (Code::PseudoFile, message)
         }
         Trouble::Escape(target) => {
@@ -60,7 +60,7 @@ pub(crate) fn describe(path: &str, trouble: &Trouble) -> Diagnostic {
             (Code::UnprintablePath, message)
         }
         Trouble::Loop => {
-            let message = format!("`{path}` leads to a folder that was walked already");
+            let message = format!("`{path}` leads to a folder that was already walked");
             (Code::LinkLoop, message)
         }
         Trouble::Twins(names) => {

@@ -39,7 +39,7 @@ pub enum TrustError {
     #[error("{} is trusted as a part of {}", .0.display(), .1.display())]
     PartOf(PathBuf, PathBuf),
     /// There is no home, so there is nowhere to remember trust.
-    #[error("HOME is not set, so there is nowhere to keep what is trusted")]
+    #[error("HOME is not set, so there is nowhere to store trust grants")]
     NoHome,
     /// The file system said no.
     #[error(transparent)]

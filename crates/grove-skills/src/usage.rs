@@ -198,7 +198,7 @@ fn read(file: &Path) -> ReadRecord {
     match serde_json::from_slice::<Record>(&bytes) {
         Ok(record) if record.version == VERSION => whole(record),
         _ => {
-            let message = "the record of used skills is damaged and has been started again";
+            let message = "the record of used skills is damaged and has been started afresh";
             empty(Code::UsageDamaged, message.to_owned())
         }
     }

@@ -112,7 +112,7 @@ impl<'a> FieldReader<'a> {
                 self.is_unread = true;
                 let message = match code {
                     Code::RestrictionUnreadable => {
-                        format!("{message}, so its strictest reading counts: {strictest}")
+                        format!("{message}, so the strictest reading is used: {strictest}")
                     }
                     _ => message,
                 };

@@ -1,8 +1,8 @@
-//! The formats Grove reads and writes: `SKILL.md`, agent and chain files, manifests of packages and `config.toml`.
+//! The formats Grove reads and writes: `SKILL.md`, agent and chain files, package manifests and `config.toml`.
 //!
 //! Everything here is pure: text in, values and diagnostics out. Bad input is data. A parser never
 //! panics and never returns an error that hides the rest of the file. Nothing in this crate knows
-//! a path on disk, a clock or an environment; whoever read the bytes attaches the file name.
+//! a path on disk, a clock or an environment; the caller, who read the bytes, attaches the file name.
 
 pub mod acceptance;
 pub mod agent;

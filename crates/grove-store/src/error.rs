@@ -10,7 +10,7 @@ pub enum StoreError {
     Sqlite(#[from] rusqlite::Error),
     /// A newer program wrote the file.
     #[error(
-        "the journal has version {found} and this program knows {known}: a newer grove wrote it"
+        "the journal has version {found}, but this program knows {known}: a newer Grove wrote it"
     )]
     Newer {
         /// The file's version.
@@ -22,7 +22,7 @@ pub enum StoreError {
     #[error("not recorded: {0}")]
     Refused(#[from] Refused),
     /// Another run has this id.
-    #[error("there is a run `{0}` already")]
+    #[error("there is already a run `{0}`")]
     Taken(String),
     /// There is no such run.
     #[error("there is no run `{0}`")]

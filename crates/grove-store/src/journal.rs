@@ -28,22 +28,22 @@ pub enum ChainFault {
     #[error("event {0} is missing")]
     Missing(u64),
     /// An event is not the one that was written.
-    #[error("event {0} is not as it was written")]
+    #[error("event {0} was changed after it was written")]
     Changed(u64),
     /// The last events are missing.
     #[error("the journal ends before its last event")]
     CutOff,
     /// The run is over, and there is no signature that says so.
-    #[error("the end of the run was not signed, or its signature was taken away")]
+    #[error("the end of the run was not signed, or its signature was removed")]
     NotSigned,
     /// A signature is under something else than what is there.
-    #[error("what was signed at event {0} is not what is there")]
+    #[error("what was signed at event {0} differs from what is there")]
     Signature(u64),
     /// Somebody else signed.
-    #[error("event {0} was signed with another key than that of this installation")]
+    #[error("event {0} was signed with a key that is not this installation's")]
     OtherKey(u64),
     /// A text that an event names is missing or another one.
-    #[error("artifact {0} is missing or not as it was written")]
+    #[error("artifact {0} is missing or was changed")]
     Artifact(Digest),
 }
 

@@ -1,8 +1,8 @@
 //! The journal of runs and its leases, in one SQLite file that several processes share.
 //!
-//! An event is recorded in one transaction with everything that follows from it: the row that people list, the effects
-//! that are to be done, and the long texts it speaks of. Whether it may be recorded is decided by
-//! [`grove_plan::advance`] in that transaction, so that two processes cannot both be right.
+//! An event is recorded in one transaction with everything that follows from it: the row that listings show, the pending
+//! effects, and the long texts it refers to. [`grove_plan::advance`] decides in that transaction whether the event may be
+//! recorded, so that two processes cannot both be right.
 //!
 //! Not here: who executes effects, clocks, and what a run means to a person.
 

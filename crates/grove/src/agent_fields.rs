@@ -45,7 +45,7 @@ impl Args for AskedFields {
                     .value_name("FIELD=VALUE")
                     .action(ArgAction::Append)
                     .value_parser(pair)
-                    .help("Any field, by its name in the file; an empty value is no value (repeatable)"),
+                    .help("Set any field by its name in the file; an empty value removes it (repeatable)"),
             )
             .arg(
                 Arg::new("body")
@@ -60,7 +60,7 @@ impl Args for AskedFields {
                     .long("body-file")
                     .value_name("FILE")
                     .value_parser(clap::value_parser!(PathBuf))
-                    .help("The file with its text; `-` for standard input"),
+                    .help("A file with its text; `-` for standard input"),
             )
     }
 

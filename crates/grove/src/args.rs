@@ -20,7 +20,7 @@ pub(crate) use export::ExportArgs;
 pub(crate) use runs::{GoOnArgs, LedgerArguments, PlanArgs, RunArgs, RunExportArgs, RunsCommand};
 pub(crate) use skills::{ManageSkills, SkillFields};
 
-/// Finds every skill you have, says which are usable and why, and what a model would see of them.
+/// What coding agents know and whom they delegate to: finds skills, explains what a model sees, runs child agents.
 #[derive(Debug, Parser)]
 #[command(
     name = "grove",
@@ -44,7 +44,7 @@ pub(crate) struct Look {
     /// Look in exactly this folder, as a trusted user root, and nowhere else (repeatable)
     #[arg(long = "root", value_name = "DIR")]
     pub(crate) roots: Vec<PathBuf>,
-    /// Show what another host would have
+    /// Show what another host would see
     #[arg(long, value_name = "NAME", conflicts_with = "roots")]
     pub(crate) host: Option<String>,
     /// Lift the limits on how many skills are read and offered
@@ -57,55 +57,55 @@ pub(crate) struct Look {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Skills: list, show, check, search, create, edit, rename, copy, delete, enable, disable, activate, …
+    /// Manage skills: list, show, check, search, create, edit, rename, copy, delete, enable, disable, activate, …
     #[command(subcommand)]
     Skills(SkillsCommand),
-    /// Agents: list, show, create, edit, rename, delete, enable, disable, reset
+    /// Manage agents: list, show, create, edit, rename, delete, enable, disable, reset
     #[command(subcommand)]
     Agents(AgentsCommand),
-    /// Chains: list, show, check, create, edit, rename, delete
+    /// Manage chains: list, show, check, create, edit, rename, delete
     #[command(subcommand)]
     Chains(ChainsCommand),
-    /// What an agent is told: the skills it names, then its own text
+    /// Print what an agent is told: the skills it names, then its own text
     Prompt(Box<PromptArgs>),
-    /// Set yourself up: what is found here, what to do next, and the MCP entry of your hosts if you want it
+    /// Get started: see what is on this machine and what to do next, and add Grove to your hosts if you like
     Init {
-        /// Enter the MCP server in the configurations of the hosts that are found without asking
+        /// Add the MCP server to the configuration of every host that is found, without asking
         #[arg(long)]
         yes: bool,
-        /// Print JSON; nothing is asked
+        /// Print JSON and ask nothing
         #[arg(long)]
         json: bool,
     },
-    /// Try it: a small repository, mended by a chain of agents whose model is a recording
+    /// Try Grove: a chain of agents repairs a small repository, with recorded model answers
     Try(TryArgs),
     /// Run an agent as a child and print its result
     Run(Box<RunArgs>),
-    /// What a run would be, with everything resolved and nothing started
+    /// Show what a run would do, with everything resolved, without starting it
     Plan(Box<PlanArgs>),
-    /// Look after runs: what they do, what came of them, and letting them go on
+    /// Manage runs: list, show, watch, steer, resume, stop, and use their results
     #[command(subcommand)]
     Runs(RunsCommand),
-    /// Execute what runs command until nothing is left to do; started when it is needed
+    /// Carry out the commands of runs until nothing is left to do; started when needed
     #[command(hide = true)]
     Supervise,
-    /// What a model is told of your skills, inside a budget; with --host, what another host would tell it
+    /// Print what a model is told about your skills within a budget; with --host, what another host would tell it
     Catalog(Box<CatalogArgs>),
-    /// Why a skill or an agent is shown or missing, host by host, and what to do about it
+    /// Explain why a skill or an agent is shown or missing, host by host, and what to do about it
     Why {
         /// Its name, id, or id@root
         name: String,
         #[command(flatten)]
         look: Look,
     },
-    /// Serve skills to a host over MCP: on stdin and stdout, or over HTTP
+    /// Serve skills and agents to a host over MCP, on stdin and stdout or over HTTP
     Mcp(Box<McpArgs>),
-    /// Check files strictly: skills and folders of them, agents, chains, manifests, settings
+    /// Check files strictly: skills, folders of skills, agents, chains, manifests, settings
     Validate {
-        /// What to check
+        /// The files or folders to check
         #[arg(required = true, value_name = "PATH")]
         paths: Vec<PathBuf>,
-        /// Write what was understood in spite of its form so that every reader understands it, and show the difference
+        /// Rewrite what Grove had to be lenient about so that every reader understands it, and show the difference
         #[arg(long)]
         fix: bool,
         /// Print findings as annotations for GitHub Actions
@@ -115,54 +115,54 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Everything that needs attention: skills, agents, chains, settings; or files, as `validate` does. Exits 1 if there is
-    /// anything
+    /// Report everything that needs attention in skills, agents, chains and settings; with paths, check those files as `validate`
+    /// does. Exits 1 if there are findings
     Check(Box<CheckArgs>),
-    /// Review a project and trust it as it is now, so that its skills are used
+    /// Review a project and trust it as it is now, so that its skills and agents are used
     Trust(TrustArgs),
-    /// Take trust back from a project
+    /// Stop trusting a project
     Untrust {
-        /// The project; the one around the working folder by default
+        /// The project [default: the one that contains the working folder]
         folder: Option<PathBuf>,
-        /// Take back the approval of a command or program instead, by the beginning of its digest
+        /// Withdraw the approval of a command or program instead, named by the beginning of its digest
         #[arg(long, value_name = "DIGEST", conflicts_with = "folder")]
         approval: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Take the last change back that a command made to your files
+    /// Undo the last change that a command made to your files
     Undo {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Known hosts, where they look and what they spend
+    /// List the known hosts, where they look for skills and what they may spend on them
     Hosts {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// What can drive a child: the built-in engine and the agent programs that are installed
+    /// List what can drive a child: the built-in engine and the installed agent programs
     Engines {
-        /// Let each that is installed do one tiny turn with a model that is none
+        /// Run one tiny turn with each installed engine against a stand-in for a model
         #[arg(long = "try")]
         try_each: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// What is here and what needs attention, counted by source
+    /// Check the installation: what was found and what needs attention
     Doctor {
         #[command(flatten)]
         look: Look,
     },
-    /// Print what there is and then every change, a line of JSON each, until interrupted
+    /// Print the current skills and then every change, one line of JSON each, until interrupted
     Watch {
         #[command(flatten)]
         look: Look,
     },
-    /// The settings in force and where each comes from
+    /// Show the settings in force and where each one comes from
     Config {
         /// Print JSON
         #[arg(long)]
@@ -170,10 +170,10 @@ pub(crate) enum Command {
     },
     /// Print a completion script
     Completions {
-        /// For which shell
+        /// The shell
         shell: clap_complete::Shell,
     },
-    /// Behave as the reference library of the Agent Skills standard does
+    /// Behave exactly like the reference library of the Agent Skills standard
     #[command(disable_help_flag = true)]
     Reference {
         /// `validate`, `read-properties` or `to-prompt`, then paths
@@ -183,7 +183,7 @@ pub(crate) enum Command {
     /// Print a generated reference page as Markdown
     #[command(hide = true)]
     Manual {
-        /// Which page
+        /// The page
         page: Page,
     },
 }
@@ -191,10 +191,10 @@ pub(crate) enum Command {
 /// What is checked.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CheckArgs {
-    /// Files and folders, which are checked strictly; everything that is here by default
+    /// Files and folders to check strictly; without any, everything Grove finds is checked
     #[arg(value_name = "PATH", conflicts_with_all = ["roots", "host", "all", "codes", "name", "label", "severity"])]
     pub(crate) paths: Vec<PathBuf>,
-    /// Write what was understood in spite of its form so that every reader understands it, and show the difference
+    /// Rewrite what Grove understood so that every reader understands it, and show the difference
     #[arg(long, requires = "paths")]
     pub(crate) fix: bool,
     #[command(flatten)]
@@ -206,10 +206,10 @@ pub(crate) struct CheckArgs {
 /// Where and how much is tried.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TryArgs {
-    /// Use this folder, which must not be there yet; one of its own among the temporary files by default
+    /// Use this folder, which must not exist yet [default: a new temporary folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
-    /// Only make the repository, and print where it is
+    /// Only create the repository and print where it is
     #[arg(long)]
     pub(crate) files_only: bool,
 }
@@ -219,19 +219,19 @@ pub(crate) struct TryArgs {
 pub(crate) struct CatalogArgs {
     #[command(flatten)]
     pub(crate) look: Look,
-    /// At most this many characters; tokens with --tokens
+    /// At most this many characters, or tokens with --tokens
     #[arg(long, value_name = "CHARS", conflicts_with = "host")]
     pub(crate) budget: Option<usize>,
     /// At most this many entries
     #[arg(long, value_name = "N", conflicts_with = "host")]
     pub(crate) max_skills: Option<usize>,
-    /// Count the budget in tokens of four bytes
+    /// Count the budget in tokens of four bytes each
     #[arg(long, conflicts_with = "host")]
     pub(crate) tokens: bool,
-    /// Take a share of a context window of this many tokens; with --host, the host's own share
+    /// Use a share of a context window of this many tokens as the budget; with --host, the host's own share
     #[arg(long, value_name = "TOKENS", conflicts_with_all = ["budget", "tokens"])]
     pub(crate) window: Option<usize>,
-    /// The share of the window, in percent
+    /// The share of the context window, in percent
     #[arg(
         long,
         value_name = "PERCENT",
@@ -239,95 +239,95 @@ pub(crate) struct CatalogArgs {
         requires = "window"
     )]
     pub(crate) share: f64,
-    /// How the text is written
+    /// The format of the text
     #[arg(long, value_enum, default_value_t = StyleArg::Xml, conflicts_with = "host")]
     pub(crate) style: StyleArg,
-    /// Show where the budget goes and what was done to which skill, instead of the text
+    /// Show where the budget goes and how each skill was treated, instead of the text
     #[arg(long, conflicts_with = "host")]
     pub(crate) explain: bool,
     /// Print only what changed since the catalog with this digest; `last` with --session
     #[arg(long, value_name = "DIGEST", conflicts_with_all = ["explain", "host"])]
     pub(crate) since: Option<String>,
-    /// The conversation: what was opened in it is open; the file is made if it is not there
+    /// The session file of a conversation: what was opened in it stays open; created if it does not exist
     #[arg(long, value_name = "FILE", conflicts_with = "host")]
     pub(crate) session: Option<PathBuf>,
-    /// Write index files here instead of in the cache folder
+    /// Write index files to this folder instead of the cache folder
     #[arg(long, value_name = "DIR", conflicts_with = "host")]
     pub(crate) index_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum StyleArg {
-    /// `<available_skills>`, one `<skill>` a line
+    /// `<available_skills>` with one `<skill>` per line
     Xml,
     /// A list
     Markdown,
     /// One object
     Json,
-    /// One line a skill and no locations, for a program that opens a skill by its name
+    /// One line per skill without locations, for a program that opens skills by name
     Names,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillsCommand {
-    /// Every skill with its state
+    /// List every skill with its state
     List {
         #[command(flatten)]
         look: Look,
         /// Only skills in this state (repeatable)
         #[arg(long = "state", value_name = "STATE")]
         states: Vec<String>,
-        /// As a tree of folders
+        /// Show a tree of folders
         #[arg(long, conflicts_with = "json")]
         tree: bool,
     },
-    /// One skill: by name, id, or id@root
+    /// Show one skill, by name, id, or id@root
     Show {
         /// Its name, id, or id@root
         name: String,
         #[command(flatten)]
         look: Look,
     },
-    /// Everything that needs attention, by kind; exits 1 if there is anything
+    /// List everything that needs attention, by kind; exits 1 if there is anything
     Check {
         #[command(flatten)]
         look: Look,
         #[command(flatten)]
         only: FindingFilter,
     },
-    /// The right skill for a task in plain words, for keywords or for a name
+    /// Find the right skill for a task in plain words, for keywords or for a name
     Search(Box<SearchArgs>),
-    /// Skills that a model would mix up and skills that answer to everything, with what to change
+    /// Find skills that a model would confuse and skills that match everything, and say what to change
     Confusable {
         #[command(flatten)]
         look: Look,
     },
-    /// The folders that are looked in, strongest first
+    /// List the folders that are searched, the strongest first
     Roots {
         #[command(flatten)]
         look: Look,
     },
-    /// Print a skill's instructions as a model should read them; a group's or branch's skills
+    /// Print a skill's instructions as a model should read them, or the skills of a group or branch
     Activate {
-        /// Its name, id, or id@root; `/name` as a person calls it; or a group
+        /// Its name, id, or id@root; `/name` to call it as a person would; or a group
         id: String,
-        /// Arguments; put `--` before words that begin with a hyphen
+        /// Arguments for the skill; put `--` before words that begin with a hyphen
         #[arg(value_name = "ARGS")]
         arguments: Vec<String>,
-        /// Print the instructions also when they are active in the session already
+        /// Print the instructions even if they are already active in the session
         #[arg(long)]
         again: bool,
         #[command(flatten)]
         conversation: Conversation,
     },
-    /// Put the skills of a group or branch in its place in the session's catalog
+    /// Show the skills of a group or branch in its place in the session's catalog
     Expand {
         /// A group or a skill
         id: String,
         #[command(flatten)]
         conversation: Conversation,
     },
-    /// Put a group or branch back in the place of its skills
+    /// Show a group or branch again in place of its skills
     Collapse {
         /// A group or a skill
         id: String,
@@ -338,19 +338,19 @@ pub(crate) enum SkillsCommand {
     Manage(ManageSkills),
 }
 
-/// Which findings are wanted. Whoever asks for some of them is shown each one.
+/// Which findings are wanted. With any of these filters every finding is shown on its own.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FindingFilter {
     /// Only findings with this code (repeatable)
     #[arg(long = "code", value_name = "CODE", conflicts_with = "json")]
     pub(crate) codes: Vec<String>,
-    /// Only findings about what has this name or id
+    /// Only findings about the skill, agent or chain with this name or id
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     pub(crate) name: Option<String>,
     /// Only findings in the root with this label, as `grove skills roots` shows it
     #[arg(long, value_name = "ROOT", conflicts_with = "json")]
     pub(crate) label: Option<String>,
-    /// Only findings that weigh so much
+    /// Only findings of this severity
     #[arg(long, value_name = "SEVERITY", conflicts_with = "json")]
     pub(crate) severity: Option<String>,
     /// Print each finding as an annotation for GitHub Actions
@@ -364,7 +364,7 @@ pub(crate) struct PromptArgs {
     /// The agent's name, alias, id, or id@root
     #[arg(required_unless_present = "run")]
     pub(crate) agent: Option<String>,
-    /// What a child of a run was told, as RUN or RUN.CHILD
+    /// Print what a child of a run was told: RUN or RUN.CHILD
     #[arg(long, value_name = "RUN", conflicts_with_all = ["agent", "roots", "all", "budget", "base", "explain"])]
     pub(crate) run: Option<String>,
     #[command(flatten)]
@@ -375,11 +375,11 @@ pub(crate) struct PromptArgs {
     /// Lift the limits on how many skills are read and offered
     #[arg(long)]
     pub(crate) all: bool,
-    /// At most this many characters for the skills in the prompt; `limits.preload_chars` by default
+    /// At most this many characters for the skills in the prompt [default: `limits.preload_chars`]
     #[arg(long, value_name = "CHARS")]
     pub(crate) budget: Option<usize>,
-    /// The prompt of whoever runs the agent, or `-` for standard input: it stands first if the agent appends, and
-    /// is left out if the agent replaces
+    /// A file with the prompt of the calling agent, or `-` for standard input: it comes first if the agent appends to
+    /// it, and is left out if the agent replaces it
     #[arg(long, value_name = "FILE")]
     pub(crate) base: Option<PathBuf>,
     /// Show each part with its cost, digest and file instead of the text
@@ -399,10 +399,10 @@ pub(crate) struct SearchArgs {
     /// At most this many results
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = limit)]
     pub(crate) limit: usize,
-    /// Search as a person does: also skills that models are not told of
+    /// Search as a person: include skills that models are not told about
     #[arg(long)]
     pub(crate) person: bool,
-    /// The conversation: only what it lets through is found; it is not changed
+    /// The session file of a conversation: find only what it allows; the file is not changed
     #[arg(long, value_name = "FILE", conflicts_with = "host")]
     pub(crate) session: Option<PathBuf>,
     #[command(flatten)]
@@ -423,7 +423,7 @@ fn limit(text: &str) -> Result<usize, String> {
 /// There is no other host's view here: what is given is Grove's own.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Conversation {
-    /// The file that remembers what was expanded and activated; made if it is not there
+    /// The session file that remembers what was expanded and activated; created if it does not exist
     #[arg(long, value_name = "FILE")]
     pub(crate) session: Option<PathBuf>,
     /// Look in exactly this folder, as a trusted user root, and nowhere else (repeatable)
@@ -455,7 +455,7 @@ impl Conversation {
 pub(crate) struct McpArgs {
     #[command(subcommand)]
     pub(crate) command: Option<McpCommand>,
-    /// Serve over HTTP here, at /mcp; on this machine alone and on a free port by default
+    /// Serve over HTTP at this address, under /mcp; only on this machine and on a free port by default
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
     pub(crate) http: Option<String>,
     /// Look in exactly this folder, as a trusted user root, and nowhere else (repeatable)
@@ -471,12 +471,12 @@ pub(crate) struct McpArgs {
 
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum McpCommand {
-    /// Enter the server in a host's configuration; shows the difference first
+    /// Add the server to a host's configuration; shows the difference first
     Install {
         #[command(flatten)]
         entry: McpEntry,
     },
-    /// Take the server out of a host's configuration; shows the difference first
+    /// Remove the server from a host's configuration; shows the difference first
     Uninstall {
         #[command(flatten)]
         entry: McpEntry,
@@ -486,16 +486,16 @@ pub(crate) enum McpCommand {
 /// Where the server is entered.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct McpEntry {
-    /// Which host
+    /// The host
     #[arg(long, value_enum)]
     pub(crate) host: McpHost,
-    /// For yourself in every project, or for everybody in this one
+    /// For you in every project, or for everyone in this one
     #[arg(long, value_enum, default_value_t = McpScope::User)]
     pub(crate) scope: McpScope,
     /// Show the difference and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) yes: bool,
 }
@@ -516,9 +516,9 @@ pub(crate) enum McpHost {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum McpScope {
-    /// Yourself, in every project
+    /// You, in every project
     User,
-    /// Everybody who works on this project
+    /// Everyone who works on this project
     Project,
 }
 
@@ -533,12 +533,12 @@ pub(crate) enum Page {
 
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
-    /// The project; the one around the working folder by default
+    /// The project [default: the one that contains the working folder]
     pub(crate) folder: Option<PathBuf>,
-    /// Trust later changes too: for folders you write yourself
+    /// Trust later changes too; for folders that only you write to
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Trust what is printed without being asked
+    /// Trust what is printed without asking
     #[arg(long)]
     pub(crate) yes: bool,
     /// Print what would be trusted and change nothing

@@ -188,7 +188,7 @@ impl From<ManageError> for CommandError {
 
 impl From<PromptError> for CommandError {
     fn from(error: PromptError) -> Self {
-        Self::finding(error).hint("run the command again when nothing writes there")
+        Self::finding(error).hint("run the command again when nothing is writing there")
     }
 }
 
@@ -213,7 +213,7 @@ impl From<ServeError> for CommandError {
     fn from(error: ServeError) -> Self {
         match &error {
             ServeError::NotLoopback(_) => Self::usage(error).hint(
-                "give a port, or an address of loopback such as 127.0.0.1:8722: nothing is encrypted",
+                "give a port or a loopback address such as 127.0.0.1:8722: the connection is not encrypted",
             ),
             ServeError::Listen { .. } => Self::finding(error).hint("give another port"),
             _ => Self::finding(error),

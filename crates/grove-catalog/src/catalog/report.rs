@@ -57,10 +57,10 @@ impl Treatment {
     pub const fn why(self) -> &'static str {
         match self {
             Self::Listed => "it fits",
-            Self::Shortened => "its description is longer than the room for each",
+            Self::Shortened => "its description is longer than the space for each entry",
             Self::Named => "there was no room for an entry: its group's entry names it",
             Self::Counted => "there was no room for its name: its group's entry leads to it",
-            Self::Opened => "it was opened: its children stand in its place",
+            Self::Opened => "it was opened: its children are shown in its place",
             Self::Inside => "it is a child: opening its branch shows it",
         }
     }
@@ -233,7 +233,7 @@ fn advice(snapshot: &Snapshot, report: &Report, request: &Request<'_>) -> Vec<St
     let is_capped = |skill: &&Skill| skill.state == State::Capped;
     let n_capped = snapshot.skills.iter().filter(is_capped).count();
     if n_capped > 0 {
-        let message = "named at most, beyond the limits of a root and a source: raise `limits.loaded_per_root` and `limits.loaded_per_source`, or use --all";
+        let message = "beyond the limits of a root and a source, so at most named: raise `limits.loaded_per_root` and `limits.loaded_per_source`, or use --all";
         advice.push(format!("{} {message}", are(n_capped)));
     }
     if let Some((_, count)) = count("not-read") {
@@ -242,7 +242,7 @@ fn advice(snapshot: &Snapshot, report: &Report, request: &Request<'_>) -> Vec<St
     }
     if let Some((_, count)) = count("untrusted") {
         advice.push(format!(
-            "{} of a project that is not trusted: look at them, then `grove trust`",
+            "{} of a project that is not trusted: review them, then run `grove trust`",
             are(*count)
         ));
     }
@@ -253,7 +253,7 @@ fn advice(snapshot: &Snapshot, report: &Report, request: &Request<'_>) -> Vec<St
     let nobody: Vec<String> = pinned.cloned().collect();
     if !nobody.is_empty() {
         advice.push(format!(
-            "no skill has these names of `catalog.pinned`: {}",
+            "no skills have these names from `catalog.pinned`: {}",
             first_names(&nobody)
         ));
     }
@@ -299,7 +299,7 @@ fn advice(snapshot: &Snapshot, report: &Report, request: &Request<'_>) -> Vec<St
         ));
     }
     if request.pinned.is_empty() {
-        advice.push("name the skills that must stay in sight in `catalog.pinned`".to_owned());
+        advice.push("list the skills that must stay visible in `catalog.pinned`".to_owned());
     }
     let (needed, unit) = report.budget.shown(report.needed);
     let entries = report.needed_entries;

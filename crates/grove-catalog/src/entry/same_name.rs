@@ -141,7 +141,7 @@ fn name_collisions<E: Entry>(all: &mut [E], members: &[usize]) {
             };
             if let Some(entry) = all.get_mut(*at) {
                 let name = entry.name();
-                let message = format!("name `{name}` is also borne by {shown} in this root");
+                let message = format!("name `{name}` is also used by {shown} in this root");
                 let finding = Diagnostic::new(E::NAME_COLLISION, message).with_names(others);
                 entry.verdict_mut().diagnostics.push(finding);
             }

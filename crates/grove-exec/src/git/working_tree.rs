@@ -188,8 +188,7 @@ impl Git {
         };
         let known: Vec<&str> = checked_out.iter().map(|it| it.path.as_str()).collect();
         let strange = strange.first();
-        let strange =
-            strange.map(|path| format!("the submodule {path} is the repository of something else"));
+        let strange = strange.map(|path| format!("the submodule {path} is a different repository"));
         captured.left = strange.or(self.strange_repository(folder, &tree, &known)?);
         self.take_ignored(folder, &index, apart, &mut captured)?;
         for submodule in &checked_out {

@@ -70,7 +70,7 @@ pub enum ReplayError {
         difference: String,
     },
     /// It was asked more often than it was recorded.
-    #[error("the recording has {times} such requests and this is one more")]
+    #[error("the recording has {times} such requests, and this is one more")]
     UsedUp {
         /// How often it was recorded.
         times: usize,

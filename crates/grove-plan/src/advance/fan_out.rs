@@ -157,7 +157,7 @@ impl Run<'_> {
             if execution == Execution::Complete
                 && let Some(node) = self.state.nodes.get_mut(id)
             {
-                let why = format!("the work of {} of {all} items does not count", all - done);
+                let why = format!("the work on {} of {all} items was not accepted", all - done);
                 node.accepted = Accepted::Rejected { why };
             }
             self.end_list(id, execution);

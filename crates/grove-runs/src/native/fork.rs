@@ -20,7 +20,7 @@ pub enum ForkError {
     #[error("there is no session `{0}`")]
     NoSession(String),
     /// Nothing was answered in it yet.
-    #[error("session `{0}` has no answer yet that a fork could begin after")]
+    #[error("session `{0}` has no answer yet that a fork could start after")]
     NoLeaf(String),
     /// It is an agent program's own, or it cannot be read.
     #[error("session `{session}` cannot be read: {why}")]

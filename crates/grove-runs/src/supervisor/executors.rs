@@ -148,7 +148,7 @@ impl Shared {
             let written =
                 loaded.and_then(|loaded| write_session(&shared.store, places, &loaded, &of.node));
             if let Err(why) = written {
-                let text = format!("the file of the session is not current: {why}");
+                let text = format!("the session file is out of date: {why}");
                 AttemptLog::open(&places.log(&run, &of)).write(&LogLine::Note { text });
             }
         });
@@ -423,7 +423,7 @@ impl Shared {
                 why: format!("{} processes did not end", tree.left.len()),
             },
             Err(_) => Proof::NotProven {
-                why: "the look for processes failed".to_owned(),
+                why: "the search for processes failed".to_owned(),
             },
         }
     }

@@ -59,7 +59,7 @@ impl Missing {
         }
         let least = if self.uncounted { "at least " } else { "" };
         let message = format!(
-            "{least}{n_more} more files of skill `{skill}` were not copied: there are more than are looked at or named"
+            "{least}{n_more} more files of skill `{skill}` were not copied: there are too many to read or name"
         );
         let names = rest.into_iter().map(|(name, _)| name).collect();
         let finding = Diagnostic::new(Code::ExportPartial, message).in_file(location);

@@ -99,7 +99,7 @@ impl<'a> SkillSet<'a> {
         };
         let Some(name) = export::skill_folder(skill.name()) else {
             let message = format!(
-                "skill `{}` was left out: its name is none that a folder can have",
+                "skill `{}` was left out: its name cannot be the name of a folder",
                 address_of(self.snapshot, at)
             );
             warnings.push(Diagnostic::new(Code::ExportName, message));
@@ -265,7 +265,7 @@ pub(crate) fn beside_skill(
         if is_twin(&name) {
             missing.add(
                 name,
-                "where cases are not told apart it would be `SKILL.md`",
+                "on a file system that ignores case it would be `SKILL.md`",
             );
             continue;
         }

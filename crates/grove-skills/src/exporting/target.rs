@@ -453,7 +453,7 @@ impl Target {
             if !is_known && self.source_of(&path).is_some() {
                 let finding = not_ours(&self.out.join(&path));
                 exported.diagnostics.push(finding.with_help(
-                    "if it is yours, remove the comment that says that it was generated; if not, remove the file",
+                    "if it is yours, remove the comment that says it was generated; otherwise remove the file",
                 ));
             }
         }
@@ -479,6 +479,6 @@ impl Target {
 }
 
 fn not_ours(path: &Path) -> Diagnostic {
-    let message = "not written by Grove, or changed since, and so left alone";
+    let message = "not written by Grove, or changed since, so it was left alone";
     Diagnostic::new(Code::ExportNotOurs, message).in_file(path)
 }

@@ -199,8 +199,7 @@ impl LoadQueue {
     }
 
     pub(super) fn tell_that_nobody_watches(&self) {
-        let message =
-            "there is no thread to watch with, so changes are seen only when something is asked";
+        let message = "no thread could be started to watch files, so changes are seen only on the next request";
         let notice = Diagnostic::new(Code::WatchPolling, message);
         self.library().set_notices(vec![notice]);
         self.load(|| Causes::of(What::Watching));

@@ -195,23 +195,25 @@ fn notice(why: &WhyNot, gap: Option<&Gap>) -> Diagnostic {
     });
     let (message, help) = match why {
         WhyNot::NoWatcher(error) => (
-            format!("changes cannot be watched ({error}) and are looked for instead"),
+            format!("changes cannot be watched ({error}), so Grove polls for them instead"),
             Some("raise fs.inotify.max_user_instances, or end programs that watch files"),
         ),
         WhyNot::OutOfWatches => (
             format!(
-                "the system gives no more watches: changes in {folders} are looked for instead"
+                "the system allows no more watches, so Grove polls for changes in {folders} instead"
             ),
             Some("raise fs.inotify.max_user_watches"),
         ),
         WhyNot::FileSystem(name) => (
             format!(
-                "the file system {name} does not tell of every change: changes in {folders} are looked for too"
+                "the file system {name} does not report every change, so Grove also polls for changes in {folders}"
             ),
             None,
         ),
         WhyNot::Refused(error) => (
-            format!("changes in {folders} cannot be watched ({error}) and are looked for instead"),
+            format!(
+                "changes in {folders} cannot be watched ({error}), so Grove polls for them instead"
+            ),
             Some("check the permissions of the folder"),
         ),
     };

@@ -98,7 +98,7 @@ impl ConfigFile {
                     None => format!("it is not TOML: {why}"),
                 },
                 ConfigRefusal::Form => {
-                    "it is written in a form in which this cannot be changed alone".to_owned()
+                    "it is written in a way that does not allow changing this alone".to_owned()
                 }
             };
             ManageError::unreadable(&self.path, &why)

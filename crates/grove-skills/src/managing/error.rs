@@ -58,7 +58,7 @@ impl ManageError {
 
     /// The working folder is in no project.
     pub(super) fn no_project() -> Self {
-        Self::refused("there is no project here").hint("change into the project's folder")
+        Self::refused("there is no project here").hint("change to the project's folder")
     }
 
     /// Nobody is called so.
@@ -73,19 +73,17 @@ impl ManageError {
     /// Something else is at the place of a new file.
     pub(super) fn file_exists(file: &Path) -> Self {
         let file = file.display();
-        Self::refused(format!(
-            "{file} already exists and is not what is to be made"
-        ))
-        .hint("look at the file and move it away")
+        Self::refused(format!("{file} already exists with other content"))
+            .hint("check the file and move it away")
     }
 
     /// Somebody changed a file in the meantime.
     pub(super) fn changed(file: &Path) -> Self {
         let file = file.display();
         Self::refused(format!(
-            "{file} changed in the meantime, so it was left as it is"
+            "{file} changed in the meantime, so it was left alone"
         ))
-        .hint("look at it and try again")
+        .hint("check it and try again")
     }
 
     /// A file is a link, or leads out of its folder.

@@ -253,7 +253,7 @@ impl Manager {
             }
         }
         if self.waits_for_trust(&report.file) {
-            let note = "the project's configuration counts once `grove trust` was run";
+            let note = "the project's configuration takes effect once you run `grove trust`";
             report.notes.push(note.to_owned());
         }
         report

@@ -264,7 +264,7 @@ pub(super) fn package(text: &str) -> Result<Option<String>, ManageError> {
 fn nothing_left(of: &str, typed: &str) -> ManageError {
     let typed = one_line(typed);
     ManageError::asked(format!(
-        "nothing is left of the {of} `{typed}`: it needs letters or digits"
+        "the {of} `{typed}` has no usable characters: it needs letters or digits"
     ))
 }
 

@@ -164,7 +164,7 @@ impl Manager {
             return Ok(report);
         }
         if self.waits_for_trust(&config.path) {
-            let note = "the project's configuration counts once `grove trust` was run";
+            let note = "the project's configuration takes effect once you run `grove trust`";
             report.notes.push(note.to_owned());
             return Ok(report);
         }

@@ -143,8 +143,8 @@ fn missing(written: &str, folder: &Path) -> Diagnostic {
         Diagnostic::new(Code::PackageMissing, message).in_file(folder)
     };
     if files::is_folder(folder) {
-        say("gives neither agents nor chains nor skills").with_help(
-            "name what it gives in its `package.json`, put skills into its folder `skills`, or remove its name",
+        say("provides no agents, chains or skills").with_help(
+            "list what it provides in its `package.json`, put skills into its folder `skills`, or remove its name",
         )
     } else {
         say("is not there")

@@ -239,7 +239,7 @@ impl Search {
             let of_project = project.is_some_and(|project| is_below(held.path(), project));
             if of_project {
                 let message =
-                    "npm's global packages are in this project and are not taken for the user's";
+                    "npm's global packages are in this project, so they do not count as the user's";
                 let help = "name them in the project's `package.json`, or set `npm_config_prefix`";
                 let finding = Diagnostic::new(Code::PackageSource, message).with_help(help);
                 self.say(finding.in_file(held.path()));
@@ -274,7 +274,7 @@ impl Search {
             Ok(bytes) => bytes,
             Err(error) if error.is_not_found() => {
                 if naming(None) == Naming::Changed {
-                    let message = "pi's settings are gone since the project was trusted; nothing that they named is used";
+                    let message = "pi's settings were removed after the project was trusted; nothing that they named is used";
                     self.say(Diagnostic::new(Code::SettingsChanged, message).in_file(&file));
                 }
                 return None;

@@ -219,7 +219,7 @@ impl Placed {
             let is_home = folder.path == "~" || folder.path.starts_with("~/");
             // Without a home there is nothing that it could be.
             if is_home && environment.home.is_none() {
-                let what = "is in the home folder, and there is none";
+                let what = "is in the home folder, but there is no home folder";
                 findings.push(finding(named, folder, Code::RootUnreadable, what));
                 continue;
             }

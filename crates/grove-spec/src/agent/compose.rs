@@ -240,7 +240,7 @@ fn told(why: EditRefusal) -> &'static str {
         EditRefusal::NoFrontmatter => "the file has no frontmatter",
         EditRefusal::Unreadable => "the frontmatter cannot be read",
         EditRefusal::Key => "a field's name has letters, digits, `-` and `_`",
-        EditRefusal::Entangled => "it is written in a way in which it cannot be changed alone",
+        EditRefusal::Entangled => "it is written in a way that does not allow changing it alone",
     }
 }
 

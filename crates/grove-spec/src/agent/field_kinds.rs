@@ -120,7 +120,7 @@ impl FieldKind for PackageName {
             return None;
         }
         naming::package(&text).or_else(|| {
-            let message = format!("`package` is `{text}`, of which no name is left");
+            let message = format!("`package` is `{text}`, which has no usable characters");
             reader.report(Code::AgentPackage, message, entry)
         })
     }

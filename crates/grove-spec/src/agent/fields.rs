@@ -88,7 +88,7 @@ macro_rules! agent_fields {
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
         pub struct Agent {
             $(#[doc = $about] pub $field: $type,)*
-            /// Whether its own file switches it off.
+            /// Whether it is switched off in its own file.
             pub is_disabled: bool,
             /// Keys that nobody here knows, as written.
             pub unknown: Vec<Entry>,
@@ -122,43 +122,43 @@ macro_rules! agent_fields {
 // Written in files in this order.
 agent_fields! {
     file {
-        name: Option<String> = "name", AgentName, File, Translated, false, "Its name; the file's by default. A line end, a control character, a slash, or a dot or hyphen at the start is refused";
+        name: Option<String> = "name", AgentName, File, Translated, false, "Its name; by default the file's. A line end, a control character, a slash, or a dot or hyphen at the start is refused";
         package: Option<String> = "package", PackageName, File, Translated, false, "Its package, in lower case with blanks as hyphens; the agent is called `package.name`";
         description: Option<String> = "description", RequiredText, File, Translated, false, "What it does and when to use it";
         tools: Option<Vec<String>> = "tools", ListOrUsual<false>, FileAndSettings, Translated, true, "The tools it may use";
         model: Option<String> = "model", Text, FileAndSettings, Translated, false, "Its model";
         fallback_models: Vec<String> = "fallbackModels", List, FileAndSettings, Missed, false, "Models to try in order when that one fails";
-        fallback_after_writes: bool = "fallbackAfterWrites", Switch, File, OfGrove, false, "Whether another model may go on after a tool has changed something";
+        fallback_after_writes: bool = "fallbackAfterWrites", Switch, File, OfGrove, false, "Whether another model may continue after a tool has changed something";
         thinking: Option<String> = "thinking", Text, FileAndSettings, Translated, false, "How much the model thinks";
-        engine: Option<Engine> = "engine", EngineKind, File, OfGrove, false, "Who runs it";
-        system_prompt_mode: PromptMode = "systemPromptMode", Mode<PromptMode>, FileAndSettings, Missed, false, "What becomes of the prompt of whoever runs it: left out, or before its own";
+        engine: Option<Engine> = "engine", EngineKind, File, OfGrove, false, "The engine that drives it";
+        system_prompt_mode: PromptMode = "systemPromptMode", Mode<PromptMode>, FileAndSettings, Missed, false, "What happens to the caller's prompt: left out, or put before its own";
         inherit_project_context: bool = "inheritProjectContext", Switch, FileAndSettings, OfGrove, true, "Whether the project's instructions are in its prompt";
         inherit_skills: bool = "inheritSkills", Switch, FileAndSettings, OfGrove, true, "Whether the catalog of all skills is in its prompt";
         skills: Vec<String> = "skills" | "skill", Names, FileAndSettings, Translated, false, "The skills in its prompt";
         skill_injection: SkillInjection = "skillInjection", Mode<SkillInjection>, FileAndSettings, Translated, false, "Whether their text or a list of them is in its prompt";
         skill_path: Vec<String> = "skillPath", List, File, Translated, false, "Further folders with its skills";
         extensions: Option<Vec<String>> = "extensions", ListOrUsual<true>, File, Missed, true, "Its extensions";
-        default_context: Option<ContextMode> = "defaultContext", OneOf<ContextMode>, FileAndSettings, OfGrove, false, "What it knows of the conversation that calls it";
+        default_context: Option<ContextMode> = "defaultContext", OneOf<ContextMode>, FileAndSettings, OfGrove, false, "How much it knows of the conversation that calls it";
         output: Option<OutputFile> = "output", Output, File, OfGrove, false, "The file for its answer";
-        output_mode: Option<OutputMode> = "outputMode", OneOf<OutputMode>, File, OfGrove, false, "What its caller gets of an answer that is written to a file";
-        default_reads: Vec<String> = "defaultReads", List, File, OfGrove, false, "Files that it reads first";
-        default_progress: bool = "defaultProgress", Switch, File, OfGrove, false, "Whether it keeps a file about its progress";
-        interactive: bool = "interactive", Switch, File, OfGrove, false, "Whether it may ask";
-        max_subagent_depth: Option<u64> = "maxSubagentDepth", Number<0>, File, OfGrove, true, "How deep it may call others";
-        completion_guard: Option<bool> = "completionGuard", SwitchOrUsual, FileAndSettings, OfGrove, false, "Whether its answer is checked for being one";
-        max_execution_time_ms: Option<u64> = "maxExecutionTimeMs", Number<1>, FileAndSettings, OfGrove, true, "Milliseconds that it may run";
-        timeout_ms: Option<u64> = "timeoutMs", Number<1>, File, OfGrove, true, "Milliseconds that a whole request to it may take";
-        tool_timeout_ms: Option<u64> = "toolTimeoutMs", Number<1>, File, OfGrove, true, "Milliseconds that one call of a tool may take";
-        max_tokens: Option<u64> = "maxTokens", Number<1>, FileAndSettings, OfGrove, true, "Tokens that it may use";
-        turn_budget: Option<TurnBudget> = "turnBudget", Contract<TurnBudget>, File, OfGrove, true, "Turns that it may take";
-        tool_budget: Option<ToolBudget> = "toolBudget", Contract<ToolBudget>, File, OfGrove, true, "Calls of tools that it may make";
-        acceptance: Option<Acceptance> = "acceptance", Contract<Acceptance>, File, OfGrove, true, "When its work counts as done";
-        acceptance_role: Option<String> = "acceptanceRole", Text, File, OfGrove, false, "Its part in accepting work";
+        output_mode: Option<OutputMode> = "outputMode", OneOf<OutputMode>, File, OfGrove, false, "What its caller receives when the answer is written to a file";
+        default_reads: Vec<String> = "defaultReads", List, File, OfGrove, false, "Files it reads first";
+        default_progress: bool = "defaultProgress", Switch, File, OfGrove, false, "Whether it keeps a progress file";
+        interactive: bool = "interactive", Switch, File, OfGrove, false, "Whether it may ask questions";
+        max_subagent_depth: Option<u64> = "maxSubagentDepth", Number<0>, File, OfGrove, true, "How many levels of other agents it may call";
+        completion_guard: Option<bool> = "completionGuard", SwitchOrUsual, FileAndSettings, OfGrove, false, "Whether its final answer is checked to be an answer";
+        max_execution_time_ms: Option<u64> = "maxExecutionTimeMs", Number<1>, FileAndSettings, OfGrove, true, "The most milliseconds it may run";
+        timeout_ms: Option<u64> = "timeoutMs", Number<1>, File, OfGrove, true, "The most milliseconds a whole request to it may take";
+        tool_timeout_ms: Option<u64> = "toolTimeoutMs", Number<1>, File, OfGrove, true, "The most milliseconds one tool call may take";
+        max_tokens: Option<u64> = "maxTokens", Number<1>, FileAndSettings, OfGrove, true, "The most tokens it may use";
+        turn_budget: Option<TurnBudget> = "turnBudget", Contract<TurnBudget>, File, OfGrove, true, "The most turns it may take";
+        tool_budget: Option<ToolBudget> = "toolBudget", Contract<ToolBudget>, File, OfGrove, true, "The most tool calls it may make";
+        acceptance: Option<Acceptance> = "acceptance", Contract<Acceptance>, File, OfGrove, true, "When its work is accepted";
+        acceptance_role: Option<String> = "acceptanceRole", Text, File, OfGrove, false, "Its role in accepting work";
         background: Option<bool> = "async", SwitchOrUsual, File, OfGrove, false, "Whether it runs in the background";
         aliases: Vec<String> = "aliases", List, File, OfGrove, false, "Other names for it";
     }
     settings {
-        "systemPrompt", WholeText, "Its own text in place of its file's";
+        "systemPrompt", WholeText, "Text that replaces the text in its file";
         "disabled", Switch, "Switches it off. Under a name that your own file shares with an agent from Grove, a package or an extra folder, the latter alone; a file of your own is named `id@root`";
     }
 }

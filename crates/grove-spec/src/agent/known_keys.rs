@@ -58,7 +58,7 @@ pub(super) fn report(
         if let Some(found) = restriction::of(entry, format) {
             diagnostics.push(restricting(entry, &found, format));
         } else if let Some(meant) = misspelt(&entry.key).filter(is_not_said) {
-            let message = format!("`{}` is not known here; it is kept and not used", entry.key);
+            let message = format!("`{}` is unknown; it is kept but not used", entry.key);
             let restricts = restricts(meant);
             // A key that restricts and is only written otherwise was meant to hold the agent.
             let code = if restricts && bare(&entry.key) == bare(meant) {
@@ -75,7 +75,7 @@ pub(super) fn report(
             diagnostics.push(finding.at(entry.position));
         } else if format != Format::Native {
             let message = format!(
-                "`{}` of {} has no counterpart here; it is kept and not used",
+                "`{}` of {} has no counterpart in Grove; it is kept but not used",
                 entry.key,
                 format.title()
             );

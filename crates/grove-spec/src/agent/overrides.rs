@@ -124,7 +124,7 @@ impl Fault {
     /// What becomes of a value that is not what a field takes, in words.
     pub fn outcome(field: Field) -> &'static str {
         match field.strictest_setting() {
-            Some(_) => "its strictest reading counts",
+            Some(_) => "the strictest reading is used",
             None => "it was not used",
         }
     }

@@ -49,7 +49,7 @@ pub fn with_steps(text: &str, format: Format, steps: &Value) -> Result<String, S
             return Ok(changed);
         }
     }
-    Err("the file is written in a way in which its steps cannot be changed alone".to_owned())
+    Err("the file is written in a way that does not allow changing its steps alone".to_owned())
 }
 
 /// A chain that can be run as it is written.

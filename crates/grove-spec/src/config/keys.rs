@@ -156,47 +156,47 @@ config_keys! {
         packages: Vec<String> = "packages", Packages, Vec::new(), "Further packages with agents, chains and skills: `npm:NAME`, `git:HOST/PATH`, `file:PATH` or a path.";
     }
     limits {
-        candidates_per_root = "limits.candidates_per_root", 20000, "Skill folders that are read in one root. The rest are named.";
-        loaded_per_root = "limits.loaded_per_root", 300, "Skills of one root that may be entries of their own. The rest are `capped`: named in their group's entry.";
-        loaded_per_source = "limits.loaded_per_source", 200, "Skills of one source that may be entries of their own. The rest are `capped`: named in their group's entry.";
-        file_bytes = "limits.file_bytes", 256_000, "Bytes of one skill file that are kept, inclusive; what a description has beyond 16,384 characters may be dropped instead.";
-        group_depth = "limits.group_depth", 6, "Group levels above a skill folder.";
-        prompt_skills = "limits.prompt_skills", 150, "Skills in one catalog.";
-        prompt_chars = "limits.prompt_chars", 30_000, "Characters of one catalog.";
-        preload_chars = "limits.preload_chars", 100_000, "Characters that the skills an agent names may take in its prompt. What does not fit is left out whole.";
-        instruction_chars = "limits.instruction_chars", 40_000, "Characters that a project's instructions may take in an agent's prompt. What does not fit is left out whole.";
+        candidates_per_root = "limits.candidates_per_root", 20000, "The most skill folders read in one root. The rest are named.";
+        loaded_per_root = "limits.loaded_per_root", 300, "The most skills of one root that may have entries of their own. The rest are `capped`: named in their group's entry.";
+        loaded_per_source = "limits.loaded_per_source", 200, "The most skills of one source that may have entries of their own. The rest are `capped`: named in their group's entry.";
+        file_bytes = "limits.file_bytes", 256_000, "The most bytes of one skill file, inclusive; the part of a description beyond 16,384 characters may be dropped to fit.";
+        group_depth = "limits.group_depth", 6, "The most group levels above a skill folder.";
+        prompt_skills = "limits.prompt_skills", 150, "The most skills in one catalog.";
+        prompt_chars = "limits.prompt_chars", 30_000, "The most characters in one catalog.";
+        preload_chars = "limits.preload_chars", 100_000, "The most characters that the skills an agent names may take in its prompt. A skill that does not fit is left out entirely.";
+        instruction_chars = "limits.instruction_chars", 40_000, "The most characters that a project's instructions may take in an agent's prompt. A file that does not fit is left out entirely.";
     }
     {
         pinned: Vec<String> = "catalog.pinned", Texts, Vec::new(), "Skills that come first in a catalog. A session takes them when it begins.";
         allow_bundled: Option<Vec<String>> = "skills.allow_bundled", AllowList, None, "Bundled skills that may be used. An empty list means none.";
-        only: Option<Vec<String>> = "skills.only", AllowList, None, "Names that are let through. An empty list means none.";
+        only: Option<Vec<String>> = "skills.only", AllowList, None, "The only names that may be used. An empty list means none.";
         run_model: Option<String> = "runs.model", OptionalText, None, "The model of agents that name none, as `provider/id[:thinking]`.";
-        run_engine: Option<String> = "runs.engine", OptionalText, None, "Who runs agents that name nobody; Grove's own loop, `native`, by default.";
-        run_in_background: bool = "runs.asyncByDefault", Switch, false, "Whether `grove run` does not wait for the result.";
-        run_force_background: bool = "runs.forceTopLevelAsync", Switch, false, "Whether no `grove run` waits for the result, whatever it says itself.";
-        run_timeout_ms: Option<u64> = "runs.timeoutMs", OptionalLimit, None, "Milliseconds that a whole run may take.";
-        run_max_execution_time_ms: Option<u64> = "runs.maxExecutionTimeMs", OptionalLimit, None, "Milliseconds that one child may take; half an hour, and two hours in the background, where nothing is said.";
-        run_max_tokens: Option<u64> = "runs.maxTokens", OptionalLimit, None, "Tokens that a whole run may use.";
-        run_max_cost: Option<u64> = "runs.maxCost", Money, None, "Money that a whole run may cost, in the currency of the prices; shown in millionths. A run whose prices are not known is refused.";
-        run_tool_timeout_ms: Option<u64> = "runs.toolTimeoutMs", OptionalLimit, None, "Milliseconds that one call of a tool may take; ten minutes where nothing is said.";
-        run_reviewer: Option<String> = "runs.reviewer", OptionalText, None, "The agent that looks at work which has to be reviewed, when no other is named.";
-        run_concurrency: u64 = "runs.concurrency", OwnNumber, 4, "How many children of one step run at a time.";
+        run_engine: Option<String> = "runs.engine", OptionalText, None, "The engine of agents that name none; by default Grove's own loop, `native`.";
+        run_in_background: bool = "runs.asyncByDefault", Switch, false, "Whether `grove run` returns without waiting for the result.";
+        run_force_background: bool = "runs.forceTopLevelAsync", Switch, false, "Whether every `grove run` returns without waiting for the result, whatever the request says.";
+        run_timeout_ms: Option<u64> = "runs.timeoutMs", OptionalLimit, None, "The most milliseconds a whole run may take.";
+        run_max_execution_time_ms: Option<u64> = "runs.maxExecutionTimeMs", OptionalLimit, None, "The most milliseconds one child may take; by default half an hour, or two hours in the background.";
+        run_max_tokens: Option<u64> = "runs.maxTokens", OptionalLimit, None, "The most tokens a whole run may use.";
+        run_max_cost: Option<u64> = "runs.maxCost", Money, None, "The most a whole run may cost, in the currency of the prices; shown in millionths. A run whose prices are unknown is refused.";
+        run_tool_timeout_ms: Option<u64> = "runs.toolTimeoutMs", OptionalLimit, None, "The most milliseconds one tool call may take; by default ten minutes.";
+        run_reviewer: Option<String> = "runs.reviewer", OptionalText, None, "The agent that reviews work when no other reviewer is named.";
+        run_concurrency: u64 = "runs.concurrency", OwnNumber, 4, "How many children of one step run at the same time.";
         run_max_tasks: u64 = "runs.maxTasks", OwnNumber, 8, "How many tasks one step of a run may have.";
-        run_max_depth: u64 = "runs.maxDepth", OwnNumber, 2, "How deep below a run its children may ask for runs of their own.";
+        run_max_depth: u64 = "runs.maxDepth", OwnNumber, 2, "How many levels of runs may be nested below a run.";
         run_max_children: u64 = "runs.maxChildren", OwnNumber, 64, "How many children a run and all runs below it may have.";
-        run_max_items: Option<u64> = "runs.chain.dynamicFanout.maxItems", OptionalLimit, None, "How many items a list may have whose `expand` says nothing itself.";
-        run_worktree_hook: Option<HookSetting> = "runs.worktreeSetupHook", HookFile, None, "The program that sets up a child's working tree before the child begins: a whole path, one below `~/`, or one with a slash from the top of the repository. It is told about the tree as JSON on its standard input and prints `{\"syntheticPaths\": [...]}`. A project may name one where you name none; one that is in the repository runs only after its text was approved.";
-        run_worktree_hook_timeout_ms: u64 = "runs.worktreeSetupHookTimeoutMs", OwnNumber, 30_000, "Milliseconds that this program may take.";
-        run_worktree_link: Vec<String> = "runs.worktreeLink", Texts, Vec::new(), "Files and folders of the repository that version control does not have, such as `node_modules`: a child's working tree gets a link to each.";
+        run_max_items: Option<u64> = "runs.chain.dynamicFanout.maxItems", OptionalLimit, None, "How many items a list may have if its `expand` does not say.";
+        run_worktree_hook: Option<HookSetting> = "runs.worktreeSetupHook", HookFile, None, "The program that sets up a child's working tree before the child begins: a whole path, one below `~/`, or one with a slash from the top of the repository. It is told about the tree as JSON on its standard input and prints `{\"syntheticPaths\": [...]}`. A project may name one if you name none; one that is in the repository runs only after its text has been approved.";
+        run_worktree_hook_timeout_ms: u64 = "runs.worktreeSetupHookTimeoutMs", OwnNumber, 30_000, "The most milliseconds this program may take.";
+        run_worktree_link: Vec<String> = "runs.worktreeLink", Texts, Vec::new(), "Files and folders of the repository that are not under version control, such as `node_modules`: a child's working tree gets a link to each.";
         run_worktree_copy: Vec<String> = "runs.worktreeCopy", Texts, Vec::new(), "The same, but the working tree gets a copy of each.";
-        run_on_complete: Vec<String> = "runs.on_complete", Texts, Vec::new(), "The program, with its arguments, that is told when a run that you asked for is over: the run as JSON (`grove.run/1`) on its standard input, with the name of the delivery in `delivery`. After a crash it may be told again under the same name.";
-        run_on_complete_timeout_ms: u64 = "runs.on_complete_timeout_ms", OwnNumber, 60_000, "Milliseconds that this program may take.";
-        run_model_idle_ms: Option<u64> = "runs.modelIdleMs", OptionalLimit, None, "Milliseconds of silence after which a model's answer has failed; five minutes for its first byte and three for the next ones where nothing is said.";
-        run_attention: bool = "runs.attention.enabled", Switch, true, "Whether it is said that a child may need somebody.";
-        run_attention_ms: u64 = "runs.attention.needsAttentionAfterMs", OwnNumber, 60_000, "Milliseconds in which a model says nothing before it is said that its child may need somebody.";
-        run_tool_attention_ms: u64 = "runs.attention.toolNeedsAttentionAfterMs", OwnNumber, 600_000, "The same for a tool that runs.";
-        run_failing_edits: u64 = "runs.attention.failedToolAttemptsBeforeAttention", OwnNumber, 3, "The same for edits that fail in a row.";
-        run_keep_days: u64 = "runs.keepDays", OwnNumber, 30, "Days after which `grove runs prune` takes away a run that is over.";
+        run_on_complete: Vec<String> = "runs.on_complete", Texts, Vec::new(), "The program, with its arguments, that is started when a run you asked for has ended. It gets the run as JSON (`grove.run/1`) on its standard input, with the name of the delivery in `delivery`. After a crash it may be started again with the same name.";
+        run_on_complete_timeout_ms: u64 = "runs.on_complete_timeout_ms", OwnNumber, 60_000, "The most milliseconds this program may take.";
+        run_model_idle_ms: Option<u64> = "runs.modelIdleMs", OptionalLimit, None, "Milliseconds of silence after which a model's answer has failed; by default five minutes for the first byte and three for each later one.";
+        run_attention: bool = "runs.attention.enabled", Switch, true, "Whether Grove reports that a child may need attention.";
+        run_attention_ms: u64 = "runs.attention.needsAttentionAfterMs", OwnNumber, 60_000, "Milliseconds of silence from a model after which its child may need attention.";
+        run_tool_attention_ms: u64 = "runs.attention.toolNeedsAttentionAfterMs", OwnNumber, 600_000, "Milliseconds that a tool may run before its child may need attention.";
+        run_failing_edits: u64 = "runs.attention.failedToolAttemptsBeforeAttention", OwnNumber, 3, "How many edits may fail in a row before their child may need attention.";
+        run_keep_days: u64 = "runs.keepDays", OwnNumber, 30, "Days after which `grove runs prune` deletes a run that has ended.";
     }
 }
 
@@ -209,15 +209,15 @@ macro_rules! rows {
 /// set it, what it takes, its default and what it does.
 const OTHERS: [(&str, bool, &str, &str, &str); 11] = rows! {
     "skills.entries.KEY.enabled", true, "true or false", "true", "Switches one skill off. KEY is its `skillKey` or its name.";
-    "skills.entries.KEY.env", false, "table of texts", "{}", "Variables for the skill. They satisfy `requires.env` and are in the environment of commands of a child that has the skill; values are never shown, and variables that make programs load something else are refused.";
+    "skills.entries.KEY.env", false, "table of texts", "{}", "Variables for the skill. They satisfy `requires.env` and are set for the commands of a child that has the skill. Values are never shown, and variables that make programs load other code are refused.";
     "skills.entries.KEY.api_key", false, "text", "(none)", "The value for the skill's `primaryEnv`. It is never shown.";
     "skills.entries.KEY.config", false, "table", "{}", "Configuration for the skill. Set paths satisfy `requires.config`.";
-    "providers.NAME.api", false, "`anthropic`, `openai-responses` or `openai-chat`", "(none)", "How the provider is spoken to. NAME stands before the `/` in models' names.";
+    "providers.NAME.api", false, "`anthropic`, `openai-responses` or `openai-chat`", "(none)", "The API that the provider speaks. NAME is the part before the `/` in models' names.";
     "providers.NAME.base_url", false, "address", "(the interface's own)", "Where it is.";
-    "providers.NAME.key", false, "table with `env`, `file` or `command`", "(none)", "Where its key is: a variable, a file, or a program with its arguments that prints it. The key itself is never in the file.";
-    "providers.NAME.models", false, "list of ids or tables", "[]", "The models it has, so that their ids alone lead to it: an id, or a table with `id`, `context` (tokens), and prices of a million tokens: `input`, `output`, `cached`, `cache_write`. What is said here counts before what is known.";
+    "providers.NAME.key", false, "table with `env`, `file` or `command`", "(none)", "Where its key is: a variable, a file, or a program with its arguments that prints it. The key itself is never in this file.";
+    "providers.NAME.models", false, "list of ids or tables", "[]", "The models it has, so that their ids alone lead to it: an id, or a table with `id`, `context` (tokens), and prices per million tokens: `input`, `output`, `cached`, `cache_write`. These values take precedence over the built-in ones.";
     "mcp.NAME.command", false, "list of texts", "(none)", "The program and its arguments that speaks MCP on its standard input and output. Agents list its tools as `mcp:NAME` or `mcp:NAME/TOOL`.";
-    "mcp.NAME.env", false, "table of texts", "{}", "Variables that it alone is given. Values are never shown; variables that make programs load something else are refused.";
+    "mcp.NAME.env", false, "table of texts", "{}", "Variables that only this server gets. Values are never shown; variables that make programs load other code are refused.";
     "agents.disable_builtins", true, "true or false", "false", "Switches off every agent that comes with Grove. `disabled = false` under an agent's name keeps that one.";
 };
 

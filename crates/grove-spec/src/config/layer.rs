@@ -159,7 +159,7 @@ impl LayerReader<'_> {
         let value = K::read(key.value.get_ref()).or_else(|| {
             let strictest = K::strictest();
             let outcome = match &strictest {
-                Some(_) => "its strictest reading counts",
+                Some(_) => "the strictest reading is used",
                 None => "it was not used",
             };
             let message = format!("`{}` must be {}; {outcome}", key.path, K::MUST_BE);
@@ -215,7 +215,7 @@ impl LayerReader<'_> {
             let path = format!("{path}.{}", name.get_ref());
             match value.get_ref().as_str() {
                 _ if is_refused(name.get_ref()) => {
-                    let wanted = "a variable that makes no program load or run something else";
+                    let wanted = "a variable that does not make programs load or run other code";
                     self.wrong(&path, &name.span(), wanted);
                 }
                 Some(text) => {

@@ -223,7 +223,7 @@ impl SkillReader<'_> {
             if entry.value.as_text().and_then(parse_boolean) != Some(open) {
                 *switch = false;
                 let message = format!(
-                    "`{}` is below `metadata`, where no program reads it, so its strictest reading counts: {}",
+                    "`{}` is below `metadata`, where no program reads it, so the strictest reading is used: {}",
                     entry.key,
                     row.strictest.unwrap_or_default()
                 );

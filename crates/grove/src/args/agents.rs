@@ -8,21 +8,21 @@ use super::{AskedFields, ExportArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
-    /// Every agent with its state
+    /// List every agent with its state
     List {
         #[command(flatten)]
         look: AgentLook,
-        /// Whose agents; those of Grove and of packages are always listed
+        /// Whose agents to list; those of Grove and of packages are always listed
         #[arg(long, value_enum, default_value_t = AgentScope::Both, conflicts_with = "agents_dirs")]
         scope: AgentScope,
-        /// List what another host would have, by its rules
+        /// List what another host would see, by its rules
         #[arg(long, value_name = "HOST", conflicts_with = "agents_dirs")]
         host: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// One agent: by name, alias, id, or id@root
+    /// Show one agent, by name, alias, id, or id@root
     Show {
         /// Its name, alias, id, or id@root
         name: String,
@@ -32,9 +32,9 @@ pub(crate) enum AgentsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Make an agent
+    /// Create an agent
     Create {
-        /// Its name; what a file cannot have is left out of it
+        /// Its name; characters that a file name cannot have are left out
         name: String,
         /// Make it where this host reads agents, in the host's own format, and not as Grove's own
         #[arg(long, value_name = "NAME")]
@@ -44,14 +44,14 @@ pub(crate) enum AgentsCommand {
         package: Option<String>,
         #[command(flatten)]
         asked: AskedFields,
-        /// Whose it is
+        /// Whose it will be
         #[arg(long, value_enum, default_value_t = OwnScope::User)]
         scope: OwnScope,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Change fields or the text of an agent, and nothing else of its file
+    /// Change fields or the text of an agent and nothing else in its file
     Edit {
         /// Its name, or id@root
         name: String,
@@ -60,23 +60,23 @@ pub(crate) enum AgentsCommand {
         /// Remove this field from the file (repeatable)
         #[arg(long, value_name = "FIELD")]
         unset: Vec<String>,
-        /// Write into the configuration instead of the file: for agents that are not yours to change
+        /// Write to the configuration instead of the file, for agents that are not yours to change
         #[arg(long = "override")]
         overriding: bool,
         #[command(flatten)]
         whose: Whose,
     },
-    /// Give an agent and its file another name
+    /// Rename an agent and its file
     Rename(RenameArgs),
     /// Delete an agent's file
     Delete(DeleteArgs),
-    /// Switch an agent on again
+    /// Switch an agent back on
     Enable(NamedArgs),
     /// Switch an agent off in the configuration
     Disable(NamedArgs),
-    /// Take back everything that the configuration says about an agent
+    /// Remove everything that the configuration says about an agent
     Reset(NamedArgs),
-    /// Write agents and their skills as another host reads them
+    /// Write agents and their skills in another host's format
     Export(Box<ExportArgs>),
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct NamedArgs {
 pub(crate) struct DeleteArgs {
     #[command(flatten)]
     pub(crate) named: NamedArgs,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -104,9 +104,9 @@ pub(crate) struct DeleteArgs {
 pub(crate) struct RenameArgs {
     /// Its name, or id@root
     pub(crate) name: String,
-    /// The other name
+    /// The new name
     pub(crate) to: String,
-    /// Another package; an empty one means none
+    /// The new package; empty for none
     #[arg(long, value_name = "NAME")]
     pub(crate) package: Option<String>,
     #[command(flatten)]
@@ -116,7 +116,7 @@ pub(crate) struct RenameArgs {
 /// Whose file is meant.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Whose {
-    /// Whose; needed where both have one of the name
+    /// Whose it is; needed if both you and the project have one with this name
     #[arg(long, value_enum)]
     pub(crate) scope: Option<OwnScope>,
     /// Print JSON

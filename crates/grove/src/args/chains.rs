@@ -8,7 +8,7 @@ use super::{DeleteArgs, OwnScope, RenameArgs, Whose};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ChainsCommand {
-    /// Every chain with its state
+    /// List every chain with its state
     List {
         #[command(flatten)]
         look: ChainLook,
@@ -16,7 +16,7 @@ pub(crate) enum ChainsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// One chain with its steps: by name, id, or id@root
+    /// Show one chain with its steps, by name, id, or id@root
     Show {
         /// Its name, id, or id@root
         name: String,
@@ -26,7 +26,7 @@ pub(crate) enum ChainsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// What needs attention, by where chains come from; exits 1 if there is anything
+    /// List what needs attention, by source; exits 1 if there is anything
     Check {
         #[command(flatten)]
         look: ChainLook,
@@ -34,9 +34,9 @@ pub(crate) enum ChainsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Make a chain: a `.chain.md`, or a `.chain.json` where its steps need one
+    /// Create a chain: a `.chain.md`, or a `.chain.json` if its steps need one
     Create {
-        /// Its name; what a file cannot have is left out of it
+        /// Its name; characters that a file name cannot have are left out
         name: String,
         /// The package it belongs to; it is then called PACKAGE.NAME
         #[arg(long, value_name = "NAME")]
@@ -44,30 +44,30 @@ pub(crate) enum ChainsCommand {
         /// What it is for
         #[arg(long, value_name = "TEXT")]
         description: String,
-        /// Its steps: a list in JSON, or a file with one; `-` for standard input
+        /// Its steps: a JSON list, or a file with one; `-` for standard input
         #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
         steps: String,
-        /// Whose it is
+        /// Whose it will be
         #[arg(long, value_enum, default_value_t = OwnScope::User)]
         scope: OwnScope,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Change the description or the steps of a chain, and nothing else of its file
+    /// Change the description or the steps of a chain and nothing else in its file
     Edit {
         /// Its name, or id@root
         name: String,
-        /// Another description
+        /// The new description
         #[arg(long, value_name = "TEXT")]
         description: Option<String>,
-        /// Other steps: a list in JSON, or a file with one; `-` for standard input
+        /// The new steps: a JSON list, or a file with one; `-` for standard input
         #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
         steps: Option<String>,
         #[command(flatten)]
         whose: Whose,
     },
-    /// Give a chain and its file another name
+    /// Rename a chain and its file
     Rename(RenameArgs),
     /// Delete a chain's file
     Delete(DeleteArgs),

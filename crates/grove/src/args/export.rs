@@ -9,22 +9,22 @@ use super::AgentLook;
 /// What is asked of an export.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExportArgs {
-    /// For which host: claude, codex, copilot, gemini, opencode or pi
+    /// The host: claude, codex, copilot, gemini, opencode or pi
     #[arg(long, value_name = "HOST")]
     pub(crate) host: String,
-    /// The agents, by name, alias, id, or id@root; without any, all that are not bundled or the host's already
+    /// The agents, by name, alias, id, or id@root [default: all except the bundled ones and the host's own]
     #[arg(value_name = "AGENT")]
     pub(crate) agents: Vec<String>,
-    /// Write below this folder; the project's by default
+    /// Write below this folder [default: the project's]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Put the text of named skills into the agents also where the host reads `skills` itself
+    /// Put the text of named skills into the agents even if the host reads `skills` itself
     #[arg(long)]
     pub(crate) inline_skills: bool,
-    /// Write nothing; exit 1 if there is a warning, or if what is there is not what would be written
+    /// Write nothing; exit 1 if there is a warning or if the existing files are out of date
     #[arg(long)]
     pub(crate) check: bool,
-    /// Do not ask before several agents are written or files are replaced
+    /// Do not ask before writing several agents or replacing files
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -32,7 +32,7 @@ pub(crate) struct ExportArgs {
     /// Look for skills in exactly this folder, as a trusted user root, and nowhere else (repeatable)
     #[arg(long = "root", value_name = "DIR")]
     pub(crate) roots: Vec<PathBuf>,
-    /// At most this many characters for the skills of an agent; 100,000 by default
+    /// At most this many characters for the skills of an agent [default: 100,000]
     #[arg(long, value_name = "CHARS")]
     pub(crate) budget: Option<usize>,
     /// Print JSON

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// Print the graph in the language of Mermaid
+    /// Print the graph as Mermaid
     #[arg(long, conflicts_with = "json")]
     pub(crate) mermaid: bool,
 }
@@ -17,22 +17,22 @@ pub(crate) struct PlanArgs {
 /// A request for a run.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunArgs {
-    /// An agent and what it is to do; `'->' AGENT [TASK]` for a next step, `, AGENT TASK` for another beside it
+    /// An agent and its task; `'->' AGENT [TASK]` adds a next step, `, AGENT TASK` another child in parallel
     #[arg(value_name = "AGENT TASK", required_unless_present = "request")]
     pub(crate) words: Vec<String>,
-    /// Read the request from a JSON file, `-` for standard input
+    /// Read the request from a JSON file; `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["words", "chain"])]
     pub(crate) request: Option<PathBuf>,
     /// Run a saved chain with this task
     #[arg(long, value_name = "NAME")]
     pub(crate) chain: Option<String>,
-    /// How many children of a step run at a time
+    /// How many children of a step run at the same time
     #[arg(long, value_name = "N")]
     pub(crate) concurrency: Option<u64>,
-    /// Begin with the conversation of another child: RUN or RUN.NODE; of the child that this is, when none is named
+    /// Start from the conversation of another child, RUN or RUN.NODE; without a value, from the calling child's
     #[arg(long, value_name = "SESSION", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) fork: Option<String>,
-    /// The folder for files of sessions
+    /// The folder for session files
     #[arg(long, value_name = "DIR")]
     pub(crate) session_dir: Option<PathBuf>,
     /// The model, as `provider/id[:thinking]`
@@ -41,49 +41,49 @@ pub(crate) struct RunArgs {
     /// What drives it: `native`, `claude`, `codex`, `pi`, `copilot`, `opencode`, `gemini` or `acp:COMMAND`
     #[arg(long, value_name = "NAME")]
     pub(crate) engine: Option<String>,
-    /// Where it works; here by default
+    /// The folder it works in [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// How many seconds the whole run may take
+    /// The most seconds that the whole run may take
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
-    /// How many tokens it may use
+    /// The most tokens that it may use
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
-    /// What it may cost, in the currency of the prices
+    /// The most that it may cost, in the currency of the prices
     #[arg(long, value_name = "AMOUNT")]
     pub(crate) max_cost: Option<f64>,
-    /// A JSON Schema that the result has to meet
+    /// A JSON Schema that the result has to match
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
-    /// What the work has to be before it counts: auto, attested, checked, verified or reviewed
+    /// What it takes for the work to be accepted: auto, attested, checked, verified or reviewed
     #[arg(long, value_name = "LEVEL")]
     pub(crate) accept: Option<String>,
-    /// A command that has to succeed afterwards, so that the work counts; may be given several times
+    /// A command that has to succeed afterwards for the work to be accepted (repeatable)
     #[arg(long, value_name = "COMMAND")]
     pub(crate) verify: Vec<String>,
-    /// Approve the commands that a project's agent or chain asks for, by the digest that is printed without this
+    /// Approve the commands that a project's agent or chain asks for, by the digest that the refusal prints
     #[arg(long, value_name = "DIGEST")]
     pub(crate) approve: Vec<String>,
-    /// Give each child a git working tree of its own
+    /// Give each child its own git working tree
     #[arg(long)]
     pub(crate) worktree: bool,
-    /// With --worktree: begin with the files as they are now, also those that are not committed
+    /// With --worktree: start from the files as they are now, including uncommitted changes
     #[arg(long)]
     pub(crate) include_changes: bool,
-    /// Do not wait for it
+    /// Run in the background and do not wait
     #[arg(long = "bg")]
     pub(crate) background: bool,
-    /// Write what the model answers to this file
+    /// Record the model's answers in this file
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
-    /// Let this file answer instead of a model
+    /// Take the answers from this recording instead of asking a model
     #[arg(long, value_name = "FILE")]
     pub(crate) replay: Option<PathBuf>,
-    /// With --replay: a tool that comes to something else than in the recording is an error
+    /// With --replay: fail if a tool's result differs from the recording
     #[arg(long, requires = "replay")]
     pub(crate) strict: bool,
-    /// Print JSON: a line for each event, the last one is the run
+    /// Print JSON: one line per event, then the run
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -93,103 +93,103 @@ pub(crate) struct RunArgs {
 pub(crate) struct GoOnArgs {
     /// The run, or one child of it as RUN.NODE
     pub(crate) run: String,
-    /// Do not wait for it
+    /// Run in the background and do not wait
     #[arg(long = "bg")]
     pub(crate) background: bool,
-    /// Print JSON: a line for each event, the last one is the run
+    /// Print JSON: one line per event, then the run
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
-    /// Runs, the newest first
+    /// List runs, the newest first
     List {
-        /// Only those that are not over
+        /// Only runs that have not ended
         #[arg(long)]
         open: bool,
-        /// How many at most
+        /// At most this many
         #[arg(long, value_name = "N", default_value_t = 50)]
         limit: usize,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// One run: what it did and what came of it
+    /// Show one run: what it did and its result
     Show {
-        /// Its id, or any beginning that is its alone
+        /// Its id, or any unique beginning of it
         run: String,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// What a run did, event by event
+    /// Print what a run did, event by event
     Logs {
-        /// Its id, or any beginning that is its alone
+        /// Its id, or any unique beginning of it
         run: String,
-        /// Print JSON: the events as they are recorded
+        /// Print JSON: the events as recorded
         #[arg(long)]
         json: bool,
     },
-    /// Wait until a run is over, and print its result
+    /// Wait for a run to end and print its result
     Wait {
-        /// Its id, or any beginning that is its alone
+        /// Its id, or any unique beginning of it
         run: String,
-        /// How many seconds at most
+        /// Wait at most this many seconds
         #[arg(long, value_name = "SECONDS")]
         timeout: Option<u64>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show runs while they go on, from any terminal; closing it stops nothing
+    /// Show runs live, from any terminal; closing it stops nothing
     Watch {
-        /// Their ids, or any beginnings that are theirs alone; all runs without any
+        /// Their ids, or any unique beginnings of them [default: all runs]
         #[arg(value_name = "RUN")]
         runs: Vec<String>,
     },
-    /// Write a run as one page that needs nothing else: graph, timeline, prompts, calls, money, patches, ledger
+    /// Write a run as one self-contained page: graph, timeline, prompts, calls, cost, patches, ledger
     Export(RunExportArgs),
-    /// The file with a child's session, brought to what the journal says
+    /// Bring the file with a child's session up to date with the journal and print its path
     Session {
         /// The run, or one child of it as RUN.NODE
         run: String,
     },
-    /// Let a child pause; it can go on later
+    /// Pause a child; it can be resumed later
     Interrupt {
         /// The run, or one child of it as RUN.NODE
         run: String,
     },
-    /// Let a child go on in its session: one that was paused, or has ended
+    /// Continue a child that was paused or has ended, in its session
     Resume {
         #[command(flatten)]
         arguments: GoOnArgs,
-        /// What it is told
+        /// The message
         message: Option<String>,
     },
-    /// Run the plan of a run again from a step on; what was done before it is taken over
+    /// Run the plan of a run again from a step on; the results of earlier steps are reused
     Again {
         #[command(flatten)]
         arguments: GoOnArgs,
-        /// The step, or one child of it; the first that was not done by default
+        /// The step, or one child of it [default: the first that is not done]
         #[arg(long, value_name = "STEP")]
         from: Option<String>,
     },
-    /// Tell a child something while it works
+    /// Send a child a message while it works
     Steer {
         /// The run, or one child of it as RUN.NODE
         run: String,
-        /// What it is told
+        /// The message
         message: String,
     },
-    /// Answer a child that asks
+    /// Answer a child's question
     Answer {
         #[command(flatten)]
         arguments: GoOnArgs,
         /// The answer
         answer: String,
     },
-    /// Print what children did in working trees of their own, as patches
+    /// Print what children changed in their own working trees, as patches
     Diff {
         /// The run, or one child of it as RUN.NODE
         run: String,
@@ -197,7 +197,7 @@ pub(crate) enum RunsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Put what children did in working trees of their own into the repository here, by a three-way merge
+    /// Apply what children changed in their own working trees to the repository here, by a three-way merge
     Apply {
         /// The run, or one child of it as RUN.NODE
         run: String,
@@ -205,22 +205,22 @@ pub(crate) enum RunsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// What was asked of the work, what was seen of it, and whether it counts
+    /// Print what was required of the work, what was observed, and whether it was accepted
     Ledger(LedgerArguments),
-    /// End a run; what it has is kept
+    /// Stop a run; its results so far are kept
     Stop {
-        /// Its id, or any beginning that is its alone
+        /// Its id, or any unique beginning of it
         run: String,
-        /// At once
+        /// Stop at once
         #[arg(long)]
         now: bool,
     },
-    /// Take away runs that are over
+    /// Delete runs that have ended
     Prune {
-        /// Those that ended so many days ago; `runs.keepDays` by default
+        /// Runs that ended at least this many days ago [default: `runs.keepDays`]
         #[arg(long, value_name = "DAYS")]
         days: Option<u64>,
-        /// Also runs whose result nobody took
+        /// Also delete runs whose result nobody has collected
         #[arg(long)]
         unacknowledged: bool,
         /// Print JSON
@@ -232,15 +232,15 @@ pub(crate) enum RunsCommand {
 /// What a run is written to.
 #[derive(Debug, Args)]
 pub(crate) struct RunExportArgs {
-    /// Its id, or any beginning that is its alone
+    /// Its id, or any unique beginning of it
     pub(crate) run: String,
-    /// The file, `-` for standard output; `grove-run-RUN.html` here by default
+    /// The file, `-` for standard output [default: `grove-run-RUN.html` here]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace the file without asking
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Write JSON; to standard output by default
+    /// Write JSON, to standard output by default
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -248,16 +248,16 @@ pub(crate) struct RunExportArgs {
 /// What is printed of a run's ledger.
 #[derive(Debug, Args)]
 pub(crate) struct LedgerArguments {
-    /// Its id, or any beginning that is its alone
+    /// Its id, or any unique beginning of it
     #[arg(required_unless_present = "public_key")]
     pub(crate) run: Option<String>,
-    /// Look whether anything was changed since it was recorded
+    /// Check that nothing was changed since it was recorded
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Print it as an in-toto statement in a signed DSSE envelope, when the run is over and nothing was changed
+    /// Print it as an in-toto statement in a signed DSSE envelope; the run must have ended and be unchanged
     #[arg(long, conflicts_with_all = ["verify", "json"])]
     pub(crate) attest: bool,
-    /// Print the key of this installation that signatures are checked with, as PEM
+    /// Print this installation's public key, which checks signatures, as PEM
     #[arg(long, conflicts_with_all = ["run", "verify", "attest"])]
     pub(crate) public_key: bool,
     /// Print JSON

@@ -9,20 +9,20 @@ use crate::agent_fields::pair;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ManageSkills {
-    /// Make a skill
+    /// Create a skill
     Create {
-        /// Its name, which is also its folder's; what a name cannot have is left out of it
+        /// Its name and that of its folder; characters that a name cannot have are left out
         name: String,
         #[command(flatten)]
         asked: SkillFields,
-        /// Whose it is
+        /// Whose it will be
         #[arg(long, value_enum, default_value_t = OwnScope::User)]
         scope: OwnScope,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Change fields or the text of a skill, and nothing else of its file
+    /// Change fields or the text of a skill and nothing else in its file
     Edit {
         /// Its name, or id@root
         name: String,
@@ -34,23 +34,23 @@ pub(crate) enum ManageSkills {
         #[command(flatten)]
         whose: Whose,
     },
-    /// Give a skill and its folder another name
+    /// Rename a skill and its folder
     Rename {
         /// Its name, or id@root
         name: String,
-        /// The other name
+        /// The new name
         to: String,
         #[command(flatten)]
         whose: Whose,
     },
-    /// Copy a skill with its files to where a host looks
+    /// Copy a skill and its files to a folder that a host reads
     Copy {
         /// Its name, or id@root
         name: String,
         /// The host, as `grove hosts` names it
         #[arg(long, value_name = "HOST")]
         to: String,
-        /// Whose folder
+        /// Whose folder to copy to
         #[arg(long, value_enum, default_value_t = OwnScope::User)]
         scope: OwnScope,
         /// Print JSON
@@ -71,7 +71,7 @@ pub(crate) struct SkillFields {
     /// What it does and when to use it
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) description: Option<String>,
-    /// Any field, by its name in the file; an empty value is no value (repeatable)
+    /// Set any field by its name in the file; an empty value removes it (repeatable)
     #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = pair)]
     pub(crate) fields: Vec<(String, String)>,
     /// Its text
@@ -82,7 +82,7 @@ pub(crate) struct SkillFields {
         conflicts_with = "body_file"
     )]
     pub(crate) body: Option<String>,
-    /// The file with its text; `-` for standard input
+    /// A file with its text; `-` for standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) body_file: Option<PathBuf>,
 }

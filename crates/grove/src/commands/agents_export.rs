@@ -71,7 +71,7 @@ pub(super) fn run(
     }
     let exported = export(&request)?;
     if !request.is_dry && state.is_none() {
-        out.note("this cannot be undone: there is no state folder to keep what was there in");
+        out.note("this cannot be undone: there is no state folder to keep the old files in");
     }
     if arguments.json {
         out.json(&to_json(host, &request, &exported));
@@ -102,7 +102,7 @@ fn project_folder(project: &Project) -> Result<PathBuf, CommandError> {
     let folder = project.outermost().map(Path::to_path_buf);
     folder.ok_or_else(|| {
         let message = "there is no project here to export to";
-        CommandError::usage(message).hint("change into a project, or say where with --out DIR")
+        CommandError::usage(message).hint("change to a project folder, or give --out DIR")
     })
 }
 
@@ -124,9 +124,8 @@ fn choose<'a>(
         let agent = agents::find(all, name)?;
         prompt::require_usable(all, agent)?;
         if let Some(source) = agent.generated_from() {
-            let message = format!("agent `{name}` was made by an export, from `{source}`");
-            let hint =
-                "name the agent that it was made from, which is not there any more, or another one";
+            let message = format!("agent `{name}` was created by an export from `{source}`");
+            let hint = "name another agent: the one it was made from no longer exists";
             return Err(CommandError::finding(message).hint(hint));
         }
         if !chosen.iter().any(|known| std::ptr::eq(*known, agent)) {
@@ -155,7 +154,7 @@ fn print(
         .iter()
         .filter(|(_, state)| *state == FileState::Same);
     out.note(&format!(
-        "{} in {}; {} as before",
+        "{} in {}; {} unchanged",
         counted(exported.n_agents, "agent"),
         tilde(&request.out, environment),
         counted(same.count(), "file")

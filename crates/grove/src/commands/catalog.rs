@@ -53,7 +53,7 @@ pub(super) fn run(
             let environment = looked.library.environment();
             told.since(digest, asked.style, environment)
                 .unwrap_or_else(|| {
-                    out.note("no catalog with that digest is remembered: this is the whole one");
+                    out.note("no catalog with that digest is on record: this is the whole catalog");
                     told.catalog.text.clone()
                 })
         }
@@ -85,7 +85,7 @@ fn budget(arguments: &CatalogArgs, limits: &Limits) -> Result<Budget, CommandErr
     if let Some(window) = arguments.window {
         if !(arguments.share > 0.0 && arguments.share <= 100.0) {
             return Err(CommandError::usage(
-                "`--share` is a percentage above 0 and up to 100",
+                "`--share` must be a percentage above 0 and at most 100",
             ));
         }
         // Thousandths of a percent are exact enough, and integers give the same number everywhere.

@@ -48,7 +48,7 @@ pub(super) fn print(looked: &Looked, catalog: &Catalog, out: &mut Output) {
     }
     if !report.advice.is_empty() {
         out.line("");
-        out.line("What one could do:");
+        out.line("What you can do:");
         for advice in &report.advice {
             out.line(&format!("  - {advice}"));
         }

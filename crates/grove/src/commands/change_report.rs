@@ -121,7 +121,7 @@ pub(super) fn print(
         ("edit", _) => format!("changed {file}"),
         ("enable", _) => format!("switched on {name} in {file}"),
         ("disable", _) => format!("switched off {name} in {file}"),
-        ("reset", _) => format!("took back what {file} says about {name}"),
+        ("reset", _) => format!("removed what {file} says about {name}"),
         (_, true) => format!("overrode {name} in {file}"),
     };
     out.line(&done);

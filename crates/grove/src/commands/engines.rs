@@ -43,10 +43,10 @@ impl ChosenEngine {
     pub(super) fn refusal(&self, has_recording: bool, has_schema: bool) -> Option<String> {
         let program = Program::named(&self.name)?;
         if has_recording && program.api.is_none() {
-            return Some(format!("{} takes no recording", program.title));
+            return Some(format!("{} cannot use a recording", program.title));
         }
         let is_missing = has_schema && !program.can.runtime_tools;
-        is_missing.then(|| format!("{} gives no result as data", program.title))
+        is_missing.then(|| format!("{} cannot return structured output", program.title))
     }
 
     fn native() -> Self {
@@ -271,7 +271,7 @@ pub(super) fn run(
     table.row(&[NATIVE, &state, env!("CARGO_PKG_VERSION"), "", "", ""]);
     for row in &rows {
         let state = match &row.trial {
-            Some(Trial { ok: true, .. }) => "installed, does a turn".to_owned(),
+            Some(Trial { ok: true, .. }) => "installed, works".to_owned(),
             Some(Trial { why, .. }) => {
                 format!("fails: {}", why.as_deref().unwrap_or_default())
             }

@@ -174,7 +174,8 @@ pub(super) fn not_followed<'v>(
     views.iter().filter_map(|view| {
         let paths = view.not_followed(environment);
         let (title, listed) = (&view.title, paths.join(", "));
-        (!paths.is_empty()).then(|| format!("{title} has more from {listed}: not followed here"))
+        (!paths.is_empty())
+            .then(|| format!("{title} also reads {listed}, which Grove does not follow"))
     })
 }
 

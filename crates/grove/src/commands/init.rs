@@ -56,8 +56,8 @@ pub(super) fn run(
         changed: count(State::Changed),
     };
     if json && yes {
-        let message = "--json asks and writes nothing, and --yes agrees to what would be asked";
-        return Err(CommandError::usage(message).hint("leave one of them out"));
+        let message = "--json asks and writes nothing, so there is nothing for --yes to agree to";
+        return Err(CommandError::usage(message).hint("use only one of them"));
     }
     let next = next_steps(&hosts, &providers, &engines, &project);
     if json {
@@ -142,16 +142,12 @@ fn print_found(
     });
     out.labelled("hosts", &list(all));
     let all = providers.iter().map(|provider| match &provider.key {
-        Some(place) => format!("{} (key in {place} {})", provider.name, provider.state),
+        Some(place) => format!("{} (key in {place} is {})", provider.name, provider.state),
         None => format!("{} (needs no key)", provider.name),
     });
     out.labelled("providers", &list(all));
     let all = engines.iter().map(|engine| {
-        let login = if engine.login {
-            " (somebody is logged in)"
-        } else {
-            ""
-        };
+        let login = if engine.login { " (logged in)" } else { "" };
         format!("{}{login}", engine.title)
     });
     let built_in = std::iter::once("native (built in)".to_owned());
@@ -168,13 +164,13 @@ fn list(all: impl Iterator<Item = String>) -> String {
 
 fn print_project(project: &FoundProject, environment: &Environment, out: &mut Output) {
     let Some(folder) = &project.folder else {
-        out.labelled("project", "none around this folder");
+        out.labelled("project", "none: this folder is not in a project");
         return;
     };
     let trust = match (project.untrusted, project.changed) {
-        (0, 0) => "nothing in it waits for trust".to_owned(),
-        (n, 0) => format!("{} not used before it is trusted", counted(n, "skill")),
-        (_, n) => format!("{} changed since it was trusted", counted(n, "skill")),
+        (0, 0) => "nothing in it is waiting to be trusted".to_owned(),
+        (n, 0) => format!("{} not used until you trust it", counted(n, "skill")),
+        (_, n) => format!("{} changed since you trusted it", counted(n, "skill")),
     };
     out.labelled(
         "project",
@@ -217,7 +213,7 @@ fn next_steps(
     if project.untrusted > 0 || project.changed > 0 {
         add(
             "grove trust",
-            "look at this project's skills and agents, and use them",
+            "review this project's skills and agents so that they can be used",
         );
     }
     for host in hosts.iter().filter(|host| host.mcp == Some(false)) {
@@ -230,21 +226,18 @@ fn next_steps(
     match (has_key, engines.first()) {
         (true, _) => add(
             "grove run AGENT \"task\"",
-            "let an agent work; `grove agents list` names them",
+            "run an agent; `grove agents list` lists them",
         ),
         (false, Some(engine)) => {
             let command = format!("grove run AGENT \"task\" --engine {}", engine.name);
-            add(
-                &command,
-                &format!("let an agent work, driven by {}", engine.title),
-            );
+            add(&command, &format!("run an agent with {}", engine.title));
         }
         (false, None) => {
             add(
                 "export ANTHROPIC_API_KEY=…",
-                "or OPENAI_API_KEY, or [providers] in the configuration: a model to ask",
+                "or OPENAI_API_KEY, or [providers] in the configuration: gives Grove a model to ask",
             );
-            add("grove try", "see everything without a model");
+            add("grove try", "see Grove at work without a model");
         }
     }
     add(

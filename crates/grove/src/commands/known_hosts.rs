@@ -55,6 +55,6 @@ pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Ou
         ]);
     }
     out.painted(&table.render(page(&environment.variables)));
-    out.note("`grove skills list --host NAME` lists what a host would have");
+    out.note("`grove skills list --host NAME` lists what a host would see");
     Ok(0)
 }

@@ -56,7 +56,7 @@ fn command(page: &mut String, command_: &clap::Command) {
 
 fn agents() -> String {
     let mut page = String::from(
-        "# Fields of agents\n\nThe keys of an agent's frontmatter. A value of the wrong kind is left out with a warning. Where a key keeps\nthe agent from something, and for `engine`, a value that cannot be read is an error, and the agent is not used; what is shown of it has the\nvalue under \"if unreadable\". In settings that value counts. What settings may set in its place is under `agents.overrides` in [the configuration](config.md).\n\n| key | value | without it | if unreadable | in settings | meaning |\n| --- | --- | --- | --- | --- | --- |\n",
+        "# Fields of agents\n\nThe keys of an agent's frontmatter. A value of the wrong kind is left out with a warning. If a key restricts\nthe agent, or is `engine`, a value that cannot be read is an error and the agent is not used; listings show the value under\n\"if unreadable\". In settings that value is used. `agents.overrides` in [the configuration](config.md) says what settings may override.\n\n| key | value | without it | if unreadable | in settings | meaning |\n| --- | --- | --- | --- | --- | --- |\n",
     );
     for row in FieldRow::in_files() {
         let other = row.other_key.map(|key| format!(", `{key}`"));
@@ -77,7 +77,7 @@ fn agents() -> String {
 
 fn config() -> String {
     let mut page = String::from(
-        "# Configuration\n\n`config.toml` in `$XDG_CONFIG_HOME/grove` is the user's; `.grove/config.toml` in a trusted project can only narrow.\nA wrong value names file, line and key, and switches off that key alone. Below `agents.overrides`, NAME is an agent's name or\n`id@root`, and `false` means as if its file did not have the field.\n\n| key | value | default | in a project | what it does |\n| --- | --- | --- | --- | --- |\n",
+        "# Configuration\n\nThe user's configuration is `config.toml` in `$XDG_CONFIG_HOME/grove`; `.grove/config.toml` in a trusted project can only narrow it.\nA wrong value is reported with file, line and key, and only that key is ignored. Below `agents.overrides`, NAME is an agent's name or\n`id@root`, and `false` means that the field counts as missing from the agent's file.\n\n| key | value | default | in a project | what it does |\n| --- | --- | --- | --- | --- |\n",
     );
     for key in keys() {
         let _ = writeln!(
@@ -95,7 +95,7 @@ fn config() -> String {
 
 fn diagnostics() -> String {
     let mut page = String::from(
-        "# Diagnostics\n\nEvery code is stable. An error means that the thing was not loaded; of what restricts a skill, that its strictest reading counts.\n\n| code | usual severity | meaning | help |\n| --- | --- | --- | --- |\n",
+        "# Diagnostics\n\nEvery code is stable. An error means that the thing was not loaded or, for a key that restricts a skill, that the strictest reading is used.\n\n| code | usual severity | meaning | help |\n| --- | --- | --- | --- |\n",
     );
     for code in Code::ALL {
         let _ = writeln!(
@@ -121,14 +121,14 @@ fn environment() -> String {
             if let Some(name) = &root.env {
                 let _ = writeln!(
                     page,
-                    "| `{name}` | Where {} keeps what is in `{folder}` by default. |",
+                    "| `{name}` | The folder that {} uses in place of `{folder}`. |",
                     host.title
                 );
             }
             if let Some(name) = &root.env_list {
                 let _ = writeln!(
                     page,
-                    "| `{name}` | Further folders of {}, separated by commas; for its view alone. |",
+                    "| `{name}` | Further folders of {}, separated by commas; used only for its view. |",
                     host.title
                 );
             }

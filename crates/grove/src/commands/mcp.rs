@@ -44,8 +44,9 @@ pub(super) fn run(environment: Environment, arguments: &McpArgs, out: &mut Outpu
             let address = parse(address)?;
             let options = HttpOptions {
                 address,
-                token: Token::generate()
-                    .ok_or_else(|| CommandError::internal("the system gave no random token"))?,
+                token: Token::generate().ok_or_else(|| {
+                    CommandError::internal("the system could not generate a random token")
+                })?,
             };
             let kept = options.token.keep(&environment.state)?;
             let kept = tilde(&kept, &environment);

@@ -147,7 +147,9 @@ fn decide(
     out.line(&file);
     out.text(&difference(&side(&change.before), &side(&change.after)));
     if change.after.is_none() {
-        out.note(&format!("{file} will be removed: it was made for this"));
+        out.note(&format!(
+            "{file} will be removed: it was created for this entry"
+        ));
     }
     if entry.dry_run {
         return Ok(0);

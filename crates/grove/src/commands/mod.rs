@@ -80,8 +80,8 @@ pub(crate) fn run(
     );
     if environment.working.as_os_str().is_empty() && !anywhere {
         return Err(
-            CommandError::internal("the working folder does not exist any more")
-                .hint("change into another folder"),
+            CommandError::internal("the working folder no longer exists")
+                .hint("change to another folder"),
         );
     }
     match cli.command {

@@ -194,12 +194,12 @@ pub(super) fn print_sources(snapshot: &Snapshot, out: &mut Output) {
 
 fn next_steps(snapshot: &Snapshot) -> Vec<&'static str> {
     if snapshot.skills.is_empty() {
-        vec!["grove skills roots        where skills are looked for"]
+        vec!["grove skills roots        where Grove looks for skills"]
     } else {
         vec![
             "grove skills list         every skill with its state",
             "grove catalog             what a model is told",
-            "grove why NAME            why it is shown or missing, host by host",
+            "grove why NAME            why a skill is shown or missing, host by host",
         ]
     }
 }

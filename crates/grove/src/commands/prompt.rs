@@ -120,10 +120,10 @@ fn said_of_base(prompt: &Prompt) -> String {
     };
     let base = match prompt.base {
         BaseUse::Absent => "was not given",
-        BaseUse::First => "stands first",
+        BaseUse::First => "comes first",
         BaseUse::Replaced => "is left out",
     };
-    format!("mode {mode}: the prompt of whoever runs the agent {base}")
+    format!("mode {mode}: the caller's prompt {base}")
 }
 
 fn explain(environment: &Environment, prompt: &Prompt, out: &mut Output) {

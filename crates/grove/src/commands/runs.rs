@@ -144,9 +144,9 @@ impl From<JournalError> for CommandError {
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         match &error {
-            StoreError::NoRun(_) => Self::finding(error).hint("`grove runs list` names them"),
+            StoreError::NoRun(_) => Self::finding(error).hint("`grove runs list` lists them"),
             StoreError::Ambiguous { .. } => Self::usage(error).hint("give more of the id"),
-            StoreError::Newer { .. } => Self::finding(error).hint("use the newer grove"),
+            StoreError::Newer { .. } => Self::finding(error).hint("use the newer version of Grove"),
             _ => Self::internal(error),
         }
     }
@@ -353,13 +353,10 @@ fn prune(runs: &Runs, days: u64, unacknowledged: bool, json: bool, out: &mut Out
     if json {
         out.json(&json!({ "schema": "grove.pruned/1", "runs": pruned.runs, "artifacts": pruned.artifacts, "kept": kept }));
     } else {
-        out.line(&format!(
-            "{} taken away",
-            super::counted(pruned.runs, "run")
-        ));
+        out.line(&format!("{} deleted", super::counted(pruned.runs, "run")));
         for id in &kept {
             out.note(&format!(
-                "{id} stays: `grove runs show {id}` names its working trees"
+                "{id} was kept: `grove runs show {id}` names its working trees"
             ));
         }
     }
@@ -373,7 +370,7 @@ fn list(environment: &Environment, rows: &[RunRow], json: bool, out: &mut Output
         return;
     }
     if rows.is_empty() {
-        out.note("no runs; `grove run AGENT \"task\"` begins one");
+        out.note("no runs; `grove run AGENT \"task\"` starts one");
         return;
     }
     let mut table = Table::new(&["RUN", "STATE", "TOKENS", "WHAT"]);
@@ -455,11 +452,11 @@ fn show(view: &RunView, out: &mut Output) {
             ));
         }
         if let Some(tree) = &node.worktree {
-            let why = tree.kept.as_deref().unwrap_or("it works there");
+            let why = tree.kept.as_deref().unwrap_or("in use");
             out.line(&format!("    working tree {}: {why}", tree.path.display()));
         }
         if let Some(why) = &node.not_proven_ended {
-            out.line(&format!("    not proven ended: {why}"));
+            out.line(&format!("    not proven to have ended: {why}"));
         }
     }
     if let Some(delivered) = &view.on_complete {
@@ -485,17 +482,17 @@ fn line_of(event: &Event) -> String {
         } => {
             format!("{effect} taken by process {} (epoch {epoch})", holder.pid)
         }
-        Fact::Told { of, .. } => format!("{of} is told what was put together for it"),
-        Fact::Noticed { of, why, .. } => format!("{of} may need somebody: {why}"),
+        Fact::Told { of, .. } => format!("{of} gets the message that was put together for it"),
+        Fact::Noticed { of, why, .. } => format!("{of} may need attention: {why}"),
         Fact::Compacted { of, turns, .. } => {
-            format!("{of} its first {turns} turns are told in short")
+            format!("{of} its first {turns} turns were summarised")
         }
         Fact::Turned { of, turn, .. } => format!(
             "{of} the model answered: {} in, {} out, {}",
             turn.usage.input, turn.usage.output, turn.stop
         ),
         Fact::Wasted { of, usage, .. } => format!(
-            "{of} a request came to nothing: {} in, {} out",
+            "{of} a request failed: {} in, {} out",
             usage.input, usage.output
         ),
         Fact::Delegated { of, run, .. } => format!("{of} asked for run {run}"),
@@ -517,14 +514,14 @@ fn line_of(event: &Event) -> String {
         Fact::Answered { effect, .. } => format!("{effect} done"),
         Fact::Gone { effect, why, .. } => format!("{effect} lost its holder: {why}"),
         Fact::Wanted { by, wish, .. } => match wish {
-            Wish::Stop { now: true } => format!("{by} wants it to end now"),
-            Wish::Stop { now: false } => format!("{by} wants it to stop"),
-            Wish::Acknowledge => format!("{by} has the result"),
-            Wish::Pause { node: Some(node) } => format!("{by} wants {node} to pause"),
-            Wish::Pause { node: None } => format!("{by} wants it to pause"),
-            Wish::Resume { node, .. } => format!("{by} wants {node} to go on"),
-            Wish::Steer { node, .. } => format!("{by} tells {node} something"),
-            Wish::Answer { node, .. } => format!("{by} answers {node}"),
+            Wish::Stop { now: true } => format!("{by} asked it to end now"),
+            Wish::Stop { now: false } => format!("{by} asked it to stop"),
+            Wish::Acknowledge => format!("{by} collected the result"),
+            Wish::Pause { node: Some(node) } => format!("{by} asked {node} to pause"),
+            Wish::Pause { node: None } => format!("{by} asked it to pause"),
+            Wish::Resume { node, .. } => format!("{by} asked {node} to continue"),
+            Wish::Steer { node, .. } => format!("{by} sent {node} a message"),
+            Wish::Answer { node, .. } => format!("{by} answered {node}"),
         },
         Fact::Fired { timer } => format!("{timer} fired"),
     };

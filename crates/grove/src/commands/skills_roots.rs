@@ -46,7 +46,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     }
     out.painted(&table.render(page(&environment.variables)));
     if !absent.is_empty() {
-        out.note(&format!("not there: {}", absent.join(", ")));
+        out.note(&format!("missing: {}", absent.join(", ")));
     }
     out.diagnostics(&snapshot.diagnostics);
     0

@@ -52,8 +52,8 @@ fn print(looked: &Looked, found: &Found, text: &str, out: &mut Output) {
     out.diagnostics(&found.diagnostics);
     unread::say(&found.snapshot, out);
     if found.hits.is_empty() {
-        out.note(&format!("no skill has anything of `{text}`"));
-        out.note("hint: say what the task is about in other words, or look at `grove skills list`");
+        out.note(&format!("no skill matches `{text}`"));
+        out.note("hint: describe the task in other words, or see `grove skills list`");
         return;
     }
     if !search::anything_fits(&found.hits) {
@@ -63,7 +63,7 @@ fn print(looked: &Looked, found: &Found, text: &str, out: &mut Output) {
             "nothing fits well; nearest: {}",
             nearest.join(", ")
         ));
-        out.note("hint: say what the task is about in other words, or look at `grove skills list`");
+        out.note("hint: describe the task in other words, or see `grove skills list`");
         return;
     }
     let mut table = Table::new(&["SKILL", "FITS", "WHY", "DESCRIPTION"]);
@@ -81,7 +81,7 @@ fn print(looked: &Looked, found: &Found, text: &str, out: &mut Output) {
     }
     out.painted(&table.render(page(&looked.library.environment().variables)));
     out.note(&format!(
-        "{} found; `grove skills activate NAME` gives the instructions",
+        "{} found; `grove skills activate NAME` prints the instructions",
         counted(found.hits.len(), "skill")
     ));
 }

@@ -62,7 +62,7 @@ fn is_agreed(
         out.ask(&format!("trust {folder}?"))
     };
     answer.ok_or_else(|| {
-        CommandError::usage("nothing was trusted: there is nobody to ask")
+        CommandError::usage("nothing was trusted: there is no terminal to ask on")
             .hint("review what `grove trust --dry-run` prints, then run `grove trust --yes`")
     })
 }
@@ -100,12 +100,12 @@ fn print_review(review: &Review, environment: &Environment, out: &mut Output) {
         out.line(&format!("  changed {}", one_line(&file.path)));
         match &file.texts {
             Some((before, now)) => out.text(&difference(before, now)),
-            None => out.line("    what it said before was not kept"),
+            None => out.line("    its earlier text was not kept"),
         }
     }
     if review.unchanged > 0 {
         let count = counted(review.unchanged, "file");
-        out.line(&format!("  {count} as seen before"));
+        out.line(&format!("  {count} unchanged since you last looked"));
     }
     if review.new.is_empty() && review.changed.is_empty() && review.unchanged == 0 {
         out.note(
@@ -121,7 +121,7 @@ fn print_review(review: &Review, environment: &Environment, out: &mut Output) {
     }
     if !review.not_searched.is_empty() {
         out.note(&format!(
-            "{} not searched, being too many, too deep or unreadable: {}",
+            "{} not searched (too many, too deep or unreadable): {}",
             counted_folders(review.not_searched.len()),
             one_line(&first_names(&review.not_searched))
         ));

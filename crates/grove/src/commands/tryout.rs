@@ -48,18 +48,18 @@ const COMMANDS: [(&str, &[&str], i32); 8] = [
         1,
     ),
     (
-        "It brings skills and agents. Nothing of a repository is used before somebody has looked at it:",
+        "The repository comes with skills and agents. Grove uses none of them until you have trusted it:",
         &["grove", "trust", "--yes"],
         0,
     ),
     (
-        "What a model is told of the skills:",
+        "What a model is told about the skills:",
         &["grove", "catalog"],
         0,
     ),
     (
-        "A scout looks, two workers mend side by side, each in a git working tree of its own and each held to a test \
-         that Grove runs itself, and a reviewer looks at the result. mend.json is all that was asked for:",
+        "A scout explores, two workers repair the scripts in parallel, each in its own git working tree and each held to a \
+         test that Grove runs itself, and a reviewer checks the result. mend.json is the whole request:",
         &[
             "grove",
             "run",
@@ -76,13 +76,13 @@ const COMMANDS: [(&str, &[&str], i32); 8] = [
         0,
     ),
     (
-        "They are brought in when you say so:",
+        "They are applied when you say so:",
         &["grove", "runs", "apply", "LAST"],
         0,
     ),
-    ("And the scripts are right:", &["sh", "test.sh"], 0),
+    ("Now the scripts work:", &["sh", "test.sh"], 0),
     (
-        "What was established, and by whom, is kept apart from what the children said:",
+        "The ledger records what was established and by whom, separate from what the children said:",
         &["grove", "runs", "ledger", "LAST"],
         0,
     ),
@@ -97,8 +97,8 @@ pub(crate) fn run(environment: &Environment, arguments: &TryArgs, out: &mut Outp
         None => std::env::temp_dir().join(format!("grove-try-{}", grove_runs::new_run_id())),
     };
     if files::is_there(&folder) {
-        let message = format!("{} is there already", folder.display());
-        return Err(CommandError::usage(message).hint("name a folder that is not"));
+        let message = format!("{} already exists", folder.display());
+        return Err(CommandError::usage(message).hint("name a folder that does not exist"));
     }
     let scene = Scene {
         environment,
@@ -122,7 +122,7 @@ pub(crate) fn run(environment: &Environment, arguments: &TryArgs, out: &mut Outp
     if interrupts.came() {
         // The command that ran has heard of it too and has ended its children.
         files::remove_folder(&scene.folder)?;
-        out.note("grove: stopped; the folder is gone again");
+        out.note("grove: stopped; the folder was removed");
         return Ok(STOPPED);
     }
     shown
@@ -173,7 +173,7 @@ impl Scene<'_> {
             scene.folder.join(REPOSITORY).display()
         ));
         out.line(
-        "The model's answers are recorded. Everything else is real: files, git, working trees, the journal, the gates, the patches.",
+        "The model's answers are recorded. Everything else is real: files, git, working trees, the journal, the tests, the patches.",
     );
         let mut last_run = None;
         for (why, words, code) in COMMANDS {
@@ -217,21 +217,21 @@ impl Scene<'_> {
         for (command, why) in [
             (
                 format!("{grove} init"),
-                "hosts, providers and agent programs of this machine; gives your hosts Grove's tools if you like",
+                "shows the hosts, providers and agent programs on this machine; adds Grove's tools to your hosts if you like",
             ),
             (
                 grove.clone(),
-                "what your own skills are, and what each host makes of them",
+                "shows your own skills and what each host makes of them",
             ),
             (
                 format!("{grove} {review}"),
-                "in a repository of yours: a first chain (the others: docs/workflows.md)",
+                "runs a first chain in one of your repositories (for the others, see docs/workflows.md)",
             ),
             (
                 format!("HOME={home} {grove} runs show {run}"),
-                "look at this run again",
+                "shows this run again",
             ),
-            (format!("rm -r {folder}"), "take all of this away"),
+            (format!("rm -r {folder}"), "removes all of this"),
         ] {
             out.line(&format!("  {command}"));
             out.line(&format!("      {why}"));
@@ -268,7 +268,7 @@ impl Scene<'_> {
     /// Makes the files and the first commit.
     fn lay_out(&self) -> Result<(), CommandError> {
         files::make_folder(&self.home()).map_err(|error| {
-            CommandError::finding(error).hint("name a folder that can be written: --folder DIR")
+            CommandError::finding(error).hint("name a folder that you can write to: --folder DIR")
         })?;
         for (path, text) in FILES {
             atomic::write(&self.folder.join(path), text.as_bytes(), Durability::Cache)?;
@@ -338,5 +338,5 @@ impl Scene<'_> {
 
 fn not_started(program: &str, error: &std::io::Error) -> CommandError {
     CommandError::finding(format!("`{program}` cannot be started: {error}"))
-        .hint(format!("install {program}; working trees are git's"))
+        .hint(format!("install {program}"))
 }

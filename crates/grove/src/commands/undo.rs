@@ -24,8 +24,8 @@ pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Ou
     }
     let command = path_text(&command);
     out.note(&match files.len() {
-        0 => format!("`grove {command}` was taken back already"),
-        _ => format!("took back `grove {command}`"),
+        0 => format!("`grove {command}` has already been undone"),
+        _ => format!("undid `grove {command}`"),
     });
     Ok(0)
 }
@@ -33,7 +33,7 @@ pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Ou
 fn refused(error: UndoError, command: &str) -> CommandError {
     let hint = match &error {
         UndoError::ChangedSince(_) => format!(
-            "`grove {}` was not taken back, and nothing was changed: look at the file, or put it back yourself",
+            "`grove {}` was not undone and nothing was changed: check the file, or restore it yourself",
             path_text(command)
         ),
         _ => return error.into(),

@@ -132,7 +132,7 @@ fn an_override_that_is_not_used_is_said_wherever_its_agent_is_asked_for() {
         warning[override-value]: agent `me`: `subagents.agentOverrides.me.skills` must be a list of texts or `false`; it was not used
           --> [T]/home/.pi/agent/settings.json:2:1
           = help: correct the value
-        warning[override-value]: agent `me`: `subagents.agentOverrides.me.tools` must be a list of texts or `false`; its strictest reading counts
+        warning[override-value]: agent `me`: `subagents.agentOverrides.me.tools` must be a list of texts or `false`; the strictest reading is used
           --> [T]/home/.pi/agent/settings.json:3:1
           = help: correct the value
         warning[override-value]: agent `me`: `subagents.agentOverrides.me.skillInjection` must be `full`, `light` or `false`; it was not used
@@ -155,7 +155,7 @@ fn an_override_that_is_not_used_is_said_wherever_its_agent_is_asked_for() {
           --> [T]/home/.pi/agent/settings.json:2:1
           = help: correct the value
 
-        warning[override-value]: agent `me`: `subagents.agentOverrides.me.tools` must be a list of texts or `false`; its strictest reading counts
+        warning[override-value]: agent `me`: `subagents.agentOverrides.me.tools` must be a list of texts or `false`; the strictest reading is used
           --> [T]/home/.pi/agent/settings.json:3:1
           = help: correct the value
 

@@ -40,9 +40,9 @@ fn what_is_here_is_said_and_nothing_is_written_unasked() {
     let said = said.prints([
         "Claude Code (without Grove's MCP server)",
         "Codex (without Grove's MCP server)",
-        "anthropic (key in the variable `ANTHROPIC_API_KEY` present)",
-        "openai (key in the variable `OPENAI_API_KEY` missing)",
-        "~/work: 1 skill not used before it is trusted",
+        "anthropic (key in the variable `ANTHROPIC_API_KEY` is present)",
+        "openai (key in the variable `OPENAI_API_KEY` is missing)",
+        "~/work: 1 skill not used until you trust it",
         "  grove trust",
         "  grove mcp install --host claude",
         "  grove mcp install --host codex",

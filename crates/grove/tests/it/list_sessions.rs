@@ -176,7 +176,7 @@ fn roots() {
     bundled:skills          0       trusted    ~/bundled
     ");
     let absent = roots.stderr.lines().next().unwrap();
-    assert!(absent.starts_with("not there: "), "{absent}");
+    assert!(absent.starts_with("missing: "), "{absent}");
     for folder in [
         "~/.grove/skills",
         "~/.codex/skills",
@@ -225,7 +225,7 @@ fn overview() {
 
       grove skills list         every skill with its state
       grove catalog             what a model is told
-      grove why NAME            why it is shown or missing, host by host
+      grove why NAME            why a skill is shown or missing, host by host
     [exit code 0]
     ");
 }
@@ -246,8 +246,8 @@ fn doctor() {
     8 agents found, 8 usable
       bundled       8  8 ok
 
-    provider anthropic (anthropic) at https://api.anthropic.com: key in the variable `ANTHROPIC_API_KEY` missing
-    provider openai (openai-responses) at https://api.openai.com/v1: key in the variable `OPENAI_API_KEY` missing
+    provider anthropic (anthropic) at https://api.anthropic.com: key in the variable `ANTHROPIC_API_KEY` is missing
+    provider openai (openai-responses) at https://api.openai.com/v1: key in the variable `OPENAI_API_KEY` is missing
 
     2 findings need attention: run `grove skills check`
     [exit code 0]

@@ -233,7 +233,7 @@ fn only_plain_files_are_deleted_and_what_stands_in_is_said() {
     session.done("agents create reviewer --description Mine.");
     let deleted = session.done("agents delete reviewer --yes");
     assert_eq!(deleted.stdout, "deleted ~/.grove/agents/reviewer.md\n");
-    deleted.says(["reviewer@bundled:agents is used"]);
+    deleted.says(["reviewer@bundled:agents is now used"]);
     assert_eq!(states(&session, "reviewer"), [["bundled:agents", "ok"]]);
 }
 

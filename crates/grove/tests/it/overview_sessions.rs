@@ -147,7 +147,7 @@ fn what_a_host_has_besides_and_is_not_followed_is_said() {
     session.dir("home/.claude");
     session.done("").lacks(["not followed"]);
     session.file("home/.claude/commands/deploy.md", "Deploy.");
-    let said = "Claude Code has more from ~/.claude/commands: not followed here";
+    let said = "Claude Code also reads ~/.claude/commands, which Grove does not follow";
     session.done("").prints([said]);
     let missing = session.grove("why deploy");
     assert_eq!(missing.code, 1, "{missing}");

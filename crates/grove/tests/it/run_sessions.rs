@@ -178,7 +178,11 @@ fn a_recording_answers_without_a_provider() {
         .grove(run("Another task", &["--replay", "r.jsonl"]))
         .fails(1);
     let outcome = session.grove(run("Count", &[])).fails(1);
-    outcome.says(["there is no provider", "ANTHROPIC_API_KEY", "--replay"]);
+    outcome.says([
+        "no model provider is configured",
+        "ANTHROPIC_API_KEY",
+        "--replay",
+    ]);
 }
 
 #[test]

@@ -108,7 +108,11 @@ setting .grove/config.toml
   new .grove/config.toml
 ";
     for (arguments, code, said) in [
-        (&["trust"][..], 2, "there is nobody to ask\nhint: review"),
+        (
+            &["trust"][..],
+            2,
+            "there is no terminal to ask on\nhint: review",
+        ),
         (&["trust", "--dry-run"], 0, "this was a dry run"),
     ] {
         let finished = home.run("project", arguments);
@@ -153,7 +157,7 @@ setting .grove/config.toml
   new .agents/skills/deploy/more.md
   removed .agents/skills/deploy/gone.md
   changed .agents/skills/deploy/data.bin
-    what it said before was not kept
+    its earlier text was not kept
   changed .agents/skills/deploy/scripts/setup.sh
     @@ -1,3 +1,3 @@
      one
@@ -161,8 +165,8 @@ setting .grove/config.toml
     +2
      three
   changed .grove/config.toml
-    what it said before was not kept
-  1 file as seen before
+    its earlier text was not kept
+  1 file unchanged since you last looked
 trusted {} as it is now
 ",
             home.path("project").display()

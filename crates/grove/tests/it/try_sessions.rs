@@ -133,7 +133,7 @@ fn it_is_tried_with_nothing_set_up_and_nothing_is_left_elsewhere() {
     inside
         .grove("try --folder .")
         .fails(2)
-        .says(["there already"]);
+        .says(["already exists"]);
 }
 
 /// Whether a process has a folder in its environment.
@@ -175,7 +175,7 @@ fn an_interrupt_takes_everything_away_again() {
     let ended = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(130), "{said}");
-    assert!(said.contains("the folder is gone again"), "{said}");
+    assert!(said.contains("the folder was removed"), "{said}");
     until("nobody works there", || !is_used(&folder));
     assert!(!folder.exists());
 }

@@ -141,7 +141,7 @@ fn after_every_command_that_writes_the_bytes_are_back() {
         assert_ne!(persons(&session), before, "{command} changes something");
         let words: Vec<&str> = command.split(' ').take(2).collect();
         let said = session.done("undo");
-        said.says([&*format!("took back `grove {}", words.join(" "))]);
+        said.says([&*format!("undid `grove {}", words.join(" "))]);
         let after = persons(&session);
         for (after, before) in after.iter().zip(&before) {
             let different: Vec<_> = after
@@ -174,12 +174,8 @@ fn what_was_changed_since_is_left_as_it_is() {
     // Nor is the change before it taken back instead.
     assert!(session.read(AGENT).contains("opus"));
     session.remove("home/.grove/skills/s");
-    session
-        .done("undo")
-        .says(["took back `grove skills delete s`"]);
-    session
-        .done("undo")
-        .says(["took back `grove agents edit a`"]);
+    session.done("undo").says(["undid `grove skills delete s`"]);
+    session.done("undo").says(["undid `grove agents edit a`"]);
     assert!(!session.read(AGENT).contains("opus"));
 }
 

@@ -355,7 +355,7 @@ pub(super) fn restricting(entry: &Entry, found: &Restriction, format: Format) ->
         host => format!(" of {}", host.title()),
     };
     let message = format!(
-        "`{}`{whose} restricts the agent in a way for which Grove has no key; it is kept, and a run gives the agent no tool that it may mean",
+        "`{}`{whose} restricts the agent in a way for which Grove has no key; it is kept, and in a run the agent gets no tool that it may refer to",
         entry.key
     );
     Diagnostic::new(Code::AgentUnmapped, message)

@@ -83,7 +83,7 @@ pub(super) fn filled(prompt: &Entry, named: &NamedFiles) -> Result<Option<String
 
 fn text_of_file<'a>(path: &str, named: &'a NamedFiles) -> Result<&'a str, String> {
     if path.contains(VARIABLE) {
-        return Err("its path has a variable of the environment".to_owned());
+        return Err("its path contains an environment variable".to_owned());
     }
     let file = named
         .get(path)
@@ -105,9 +105,9 @@ fn unread(prompt: &Entry, path: &str, why: &str) -> Diagnostic {
 /// What is said of values that are not as `OpenCode` would have them.
 pub(super) fn literal(entry: &Entry, is_prompt: bool) -> Option<Diagnostic> {
     let what = if holds(&entry.value, VARIABLE) {
-        "a variable of the environment, which Grove does not put in"
+        "an environment variable, which Grove does not expand"
     } else if !is_prompt && holds(&entry.value, FILE) {
-        "a file, which Grove reads for `prompt` alone"
+        "a file, which Grove reads only for `prompt`"
     } else {
         return None;
     };

@@ -68,7 +68,7 @@ impl LayerReader<'_> {
 }
 
 /// What a list of models has to be.
-const MODELS: &str = "a list of ids, or of tables with `id` and, where known, `context`, `input` and `output` (prices of a million tokens), `cached` and `cache_write`";
+const MODELS: &str = "a list of ids, or of tables with `id` and, where known, `context`, `input` and `output` (prices per million tokens), `cached` and `cache_write`";
 
 fn models(value: &DeValue<'_>) -> Option<Vec<ModelEntry>> {
     let items = value.as_array()?.iter();

@@ -121,7 +121,7 @@ impl Finding<'_> {
         }
         if engine.program.is_some() && !self.history.is_empty() {
             let message = format!(
-                "engine `{}` cannot begin with another's conversation",
+                "engine `{}` cannot start from another conversation",
                 engine.name
             );
             return Err(CommandError::usage(message).hint("choose `--engine native` for that"));
@@ -152,7 +152,7 @@ impl Finding<'_> {
         {
             let (title, tried) = (program.title, program.tried);
             notes.push(format!(
-                "{title} {version} is not the version that was tried, {tried}"
+                "{title} {version} is not the tested version, {tried}"
             ));
         }
         notes.extend(not_used(&agent.name, file));
@@ -160,7 +160,7 @@ impl Finding<'_> {
         let wants_fork = file.default_context == Some(ContextMode::Fork);
         if wants_fork && asked.context.is_none() && self.history.is_empty() {
             notes.push(format!(
-                "`{}` would begin with a copy of a conversation; none was named (`--fork`), so it begins fresh",
+                "`{}` prefers a copy of a conversation, but none was named (`--fork`), so it starts fresh",
                 agent.name
             ));
         }
@@ -169,7 +169,10 @@ impl Finding<'_> {
             grove_runs::can_write(made.prompt.tools.as_deref(), &made.prompt.denied_tools);
         let mut files = FilesTold::of(task, file, planned.inputs.is_none().then_some(&folder));
         if files.progress.is_some() && !can_write {
-            let note = format!("`{}` cannot write, so it keeps no progress", agent.name);
+            let note = format!(
+                "`{}` cannot write, so it keeps no progress file",
+                agent.name
+            );
             notes.push(note);
             files.progress = None;
         }
@@ -297,10 +300,10 @@ impl Finding<'_> {
             return Ok(());
         }
         let message = format!(
-            "engine `{}` is a command that somebody else wrote",
+            "engine `{}` is a command that you did not write",
             one_line(command)
         );
-        let hint = "read it, and give it with `--engine` if it is to run";
+        let hint = "read it, and give it with `--engine` if you want to run it";
         Err(CommandError::usage(message).hint(hint))
     }
 
@@ -356,7 +359,7 @@ impl Finding<'_> {
         }
         *output = with_end_of_name(output, planned.id.as_str())?;
         Some(format!(
-            "step {} {what} {output}, since another has the same file",
+            "step {} {what} {output}, because another step has the same file",
             planned.id
         ))
     }
@@ -443,7 +446,7 @@ impl FilesTold {
     /// An answer that is wanted in a file alone needs one, and one that has a file can be written there.
     fn require_output(&self, agent: &str, folder: &Path) -> Result<(), CommandError> {
         let Some(output) = &self.output else {
-            let message = format!("`outputMode: file-only` of `{agent}` has no file");
+            let message = format!("`{agent}` has `outputMode: file-only` but no output file");
             let error = CommandError::usage(message).hint("name one as `output`");
             return if self.file_only { Err(error) } else { Ok(()) };
         };
@@ -451,8 +454,8 @@ impl FilesTold {
         if output.starts_with('{') || whole.starts_with(folder) {
             return Ok(());
         }
-        let message = format!("`output` of `{agent}` is outside of where it works: {output}");
-        let hint = "name a file below its folder, or take the answer from the run";
+        let message = format!("`output` of `{agent}` is outside the folder it works in: {output}");
+        let hint = "name a file below that folder, or take the answer from the run";
         Err(CommandError::usage(message).hint(hint))
     }
 

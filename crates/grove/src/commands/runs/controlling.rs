@@ -35,13 +35,13 @@ impl From<ControlError> for CommandError {
                 ref run,
                 names: ref all,
             } => {
-                let hint = format!("say which as {run}.NODE: {}", names(all));
+                let hint = format!("name one as {run}.NODE: {}", names(all));
                 Self::usage(error).hint(hint)
             }
             ControlError::Engine { .. } => Self::usage(error)
-                .hint("stop it and go on with `grove runs resume`, or choose `--engine native`"),
+                .hint("stop it and continue it with `grove runs resume`, or use `--engine native`"),
             ControlError::Nobody { ref run, .. } => {
-                let hint = format!("`grove runs show {run}` says how far each is");
+                let hint = format!("`grove runs show {run}` shows how far each one is");
                 Self::finding(error).hint(hint)
             }
             ControlError::Refused(_) => Self::finding(error),
@@ -75,9 +75,9 @@ pub(super) fn tell(
     let is_pause = wish == ChildWish::Pause;
     let (run, node) = want(environment, runs, given, wish)?;
     out.line(&if is_pause {
-        format!("child {node} of run {run} is told to pause; `grove runs resume {run}.{node}` lets it go on")
+        format!("child {node} of run {run} has been told to pause; `grove runs resume {run}.{node}` continues it")
     } else {
-        format!("child {node} of run {run} hears it before its next step")
+        format!("child {node} of run {run} gets the message before its next step")
     });
     Ok(0)
 }

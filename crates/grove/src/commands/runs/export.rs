@@ -47,7 +47,7 @@ pub(super) fn export(
     let shown = tilde(&path, environment);
     if grove_fs::files::is_there(&path) {
         if !grove_fs::files::is_file(&path) {
-            return Err(CommandError::usage(format!("{shown} is no file")));
+            return Err(CommandError::usage(format!("{shown} is not a file")));
         }
         if !agreed(&format!("replace {shown}?"), arguments.yes, out)? {
             return Ok(ErrorKind::Finding.exit_code());

@@ -55,7 +55,7 @@ impl Following<'_> {
         let left = runtime.block_on(self.show_until_over(out))?;
         let (runs, run) = (self.runs, self.run);
         if left != Left::Over {
-            let note = format!("run {run} goes on; `grove runs wait {run}` waits for it");
+            let note = format!("run {run} continues; `grove runs wait {run}` waits for it");
             out.note(&note);
             return Ok(if left == Left::Detached { 0 } else { 7 });
         }
@@ -150,7 +150,7 @@ impl Following<'_> {
                     if let Some(view) = &mut view {
                         view.clear(out);
                     }
-                    out.note(if interrupted > 1 { "ending it now" } else { "stopping; once more ends it now" });
+                    out.note(if interrupted > 1 { "ending it now" } else { "stopping; press again to end it now" });
                     out.flush();
                 }
                 _ = signals.terminate.recv() => return Ok(Left::Detached),
@@ -259,7 +259,7 @@ fn how_to_go_on(view: &RunView) -> String {
             "answer with `grove runs answer {}.{} \"…\"`",
             view.id, node.id
         ),
-        (None, Some(node)) => format!("`grove runs resume {}.{}` lets it go on", view.id, node.id),
+        (None, Some(node)) => format!("`grove runs resume {}.{}` continues it", view.id, node.id),
         (None, None) => format!("`grove runs show {}` says why", view.id),
     }
 }

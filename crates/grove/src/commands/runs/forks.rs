@@ -15,9 +15,9 @@ use crate::output::Output;
 impl From<ForkError> for CommandError {
     fn from(error: ForkError) -> Self {
         let hint = match &error {
-            ForkError::NoSession(_) => "`grove runs list` names runs; a child is RUN.NODE",
-            ForkError::NoLeaf(_) => "wait until it has said something, or begin fresh",
-            ForkError::NotReadable { .. } => "begin fresh, or fork from a child of engine `native`",
+            ForkError::NoSession(_) => "`grove runs list` lists runs; a child is RUN.NODE",
+            ForkError::NoLeaf(_) => "wait until it has said something, or start fresh",
+            ForkError::NotReadable { .. } => "start fresh, or fork from a child of engine `native`",
         };
         Self::usage(error).hint(hint)
     }

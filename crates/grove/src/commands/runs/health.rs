@@ -20,7 +20,7 @@ pub(crate) struct RunsHealth {
     providers: Vec<ProviderHealth>,
     /// None as long as nothing was run.
     journal: Option<JournalHealth>,
-    /// Whether a supervisor listens that has what this shell has.
+    /// Whether a supervisor is running that has what this shell has.
     supervisor: bool,
     orphans: Vec<Orphan>,
 }
@@ -110,7 +110,7 @@ impl RunsHealth {
         out.line("");
         for provider in &self.providers {
             let key = match &provider.key {
-                Some(place) => format!("key in {place} {}", provider.state),
+                Some(place) => format!("key in {place} is {}", provider.state),
                 None => "needs no key".to_owned(),
             };
             let (name, api, address) = (&provider.name, provider.api, &provider.address);
@@ -118,9 +118,9 @@ impl RunsHealth {
         }
         if let Some(journal) = &self.journal {
             let supervisor = if self.supervisor {
-                "a supervisor listens"
+                "a supervisor is running"
             } else {
-                "no supervisor runs"
+                "no supervisor is running"
             };
             let path = RunPlaces::in_state(&environment.state).journal();
             let runs = usize::try_from(journal.runs).unwrap_or(usize::MAX);
@@ -136,13 +136,15 @@ impl RunsHealth {
             if journal.left > 0 {
                 let left = counted(journal.left, "effect");
                 out.line(&format!(
-                    "  {left} of dead supervisors: `grove runs list` looks after them"
+                    "  {left} from dead supervisors: `grove runs list` takes care of them"
                 ));
             }
         }
         for orphan in &self.orphans {
             let (pid, mark) = (orphan.pid, &orphan.mark);
-            out.line(&format!("process {pid} is left of {mark}, which is over"));
+            out.line(&format!(
+                "process {pid} is left over from {mark}, which has ended"
+            ));
         }
         let n = self.faults();
         (n > 0).then(|| {

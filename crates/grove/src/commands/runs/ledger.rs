@@ -53,7 +53,7 @@ pub(super) fn show(runs: &Runs, arguments: &LedgerArguments, out: &mut Output) -
         let why = node.rejected.as_ref();
         let why = why.map_or_else(String::new, |why| format!(": {why}"));
         let word = match &node.reviews {
-            Some(author) => format!("looked at {author}: {}", node.state),
+            Some(author) => format!("reviewed {author}: {}", node.state),
             None => node.acceptance.to_owned(),
         };
         out.line(&format!("  {} {} {word}{why}", node.id, node.agent));
@@ -71,9 +71,9 @@ pub(super) fn show(runs: &Runs, arguments: &LedgerArguments, out: &mut Output) -
     }
     if arguments.verify && faults.is_empty() {
         out.line(if loaded.state.ended.is_some() {
-            "nothing was changed since it was recorded and signed"
+            "nothing has changed since it was recorded and signed"
         } else {
-            "nothing was changed since it was recorded; it is signed when the run is over"
+            "nothing has changed since it was recorded; it will be signed when the run ends"
         });
     }
     Ok(u8::from(!faults.is_empty()))
@@ -141,7 +141,7 @@ fn attest(runs: &Runs, loaded: &LoadedRun, view: &RunView, out: &mut Output) -> 
     }
     let faults = faults(runs, &loaded.id, &view.nodes)?;
     if !faults.is_empty() {
-        let message = format!("run {} is not as it was recorded", loaded.id);
+        let message = format!("run {} differs from what was recorded", loaded.id);
         return Err(CommandError::finding(message).hints(faults));
     }
     let key = signing_key(runs)?;
@@ -190,7 +190,7 @@ fn faults(runs: &Runs, run: &str, nodes: &[NodeView]) -> Result<Vec<String>, Com
             let stored = runs.store.artifact(&digest)?;
             if stored.is_none_or(|bytes| grove_spec::Digest::of(&bytes) != digest) {
                 faults.push(format!(
-                    "the text {digest} of {} is not there as it was",
+                    "the text {digest} of {} is missing or was changed",
                     node.id
                 ));
             }

@@ -149,10 +149,10 @@ impl<'a> LiveView<'a> {
         let answer = self.prompt.shown(&asking);
         let hint = match (answer, asking.len()) {
             _ if self.keys.is_none() => String::new(),
-            (Some(_), 1) => format!("Enter answers · Esc puts it off{}", self.manner.answering),
+            (Some(_), 1) => format!("Enter answers · Esc postpones it{}", self.manner.answering),
             (Some(_), _) => {
                 let more = self.manner.answering;
-                format!("Enter answers · Tab: the next question · Esc puts it off{more}")
+                format!("Enter answers · Tab: the next question · Esc postpones it{more}")
             }
             (None, 0) => self.manner.idle.to_owned(),
             (None, _) => format!("a answers · {}", self.manner.idle),

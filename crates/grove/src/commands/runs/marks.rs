@@ -29,7 +29,7 @@ pub(super) fn above(environment: &Environment, runs: &Runs) -> Result<Option<Abo
     }
     let unknown = || {
         CommandError::finding("this process belongs to a child of a run that is not known here")
-            .hint("the child asks with its tool `subagent`")
+            .hint("the child has to use its tool `subagent`")
     };
     let parent = child_of(environment).ok_or_else(unknown)?;
     let loaded = runs.load(&parent.run).map_err(|_| unknown())?;

@@ -96,7 +96,7 @@ impl ModelSettings {
         let named = wanted.named.unwrap_or(OWN_MODEL);
         let can_choose = Program::named(engine).is_none_or(|program| program.can.model);
         if !can_choose {
-            let note = format!("engine `{engine}` chooses its own model, and not `{named}`");
+            let note = format!("engine `{engine}` chooses its own model and ignores `{named}`");
             return ChosenModels {
                 names: vec![OWN_MODEL.to_owned()],
                 facts: Vec::new(),
@@ -130,10 +130,10 @@ impl ModelSettings {
         }
         if providers.ready().next().is_none() && !wanted.is_below {
             return Err(
-                CommandError::finding("there is no provider to ask a model of").hints([
+                CommandError::finding("no model provider is configured").hints([
                     "set ANTHROPIC_API_KEY or OPENAI_API_KEY, and ANTHROPIC_BASE_URL or OPENAI_BASE_URL for another address".to_owned(),
                     "or name a provider in [providers] of the configuration".to_owned(),
-                    "or play a recording with --replay FILE".to_owned(),
+                    "or replay a recording with --replay FILE".to_owned(),
                 ]),
             );
         }
@@ -144,7 +144,7 @@ impl ModelSettings {
         };
         let level = wanted.thinking.and_then(Thinking::of_word);
         if let (Some(word), None) = (wanted.thinking, level) {
-            let note = format!("`thinking: {word}` is not a known level; the model does not think");
+            let note = format!("`thinking: {word}` is not a known level, so thinking is off");
             chosen.notes.push(note);
         }
         for (at, name) in std::iter::once(named)

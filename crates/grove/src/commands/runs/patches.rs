@@ -49,7 +49,7 @@ fn patches(runs: &Runs, given: &str) -> Result<(String, Vec<ChildPatch>), Comman
     }
     if found.is_empty() {
         let message = format!("run {} has no patch", loaded.id);
-        let hint = "children have one that ran with `--worktree` and have ended";
+        let hint = "only children that ran with `--worktree` and have ended have one";
         return Err(CommandError::finding(message).hint(hint));
     }
     Ok((loaded.id, found))
@@ -143,8 +143,9 @@ pub(super) fn apply(
         .place(&environment.working)
         .map_err(CommandError::internal)?;
     let Some(place) = place else {
-        let message = "this folder is in no git repository with a commit";
-        return Err(CommandError::usage(message).hint("go to where the patches belong"));
+        let message = "this folder is not in a git repository with a commit";
+        return Err(CommandError::usage(message)
+            .hint("change to the repository that the patches belong to"));
     };
     let mut done = Vec::new();
     let mut has_conflicts = false;
@@ -182,7 +183,7 @@ pub(super) fn apply(
     } else if has_conflicts {
         let left = patches.len() - done.len();
         out.note(&format!(
-            "settle the conflicts; {} not applied yet",
+            "resolve the conflicts; {} not applied yet",
             counted(left, "patch")
         ));
     }

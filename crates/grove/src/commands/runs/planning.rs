@@ -24,7 +24,7 @@ pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut Output) {
         out.line(&format!("{} {} ({})", node.id, child.agent, child.address));
         if let Some(list) = list {
             let (from, path, most) = (&list.from, &list.path, list.max_items);
-            let each = format!("item of what {from} gives at `{path}`, at most {most}");
+            let each = format!("item in the output of {from} at `{path}`, at most {most}");
             out.line(&format!("  {:<10} {}", "each", one_line(&each)));
         }
         for (name, value) in rows(node, child, planned) {
@@ -41,7 +41,7 @@ pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut Output) {
     let limits: Vec<String> = limits.collect();
     if !limits.is_empty() {
         out.line("");
-        out.line(&format!("limits of the whole: {}", limits.join(", ")));
+        out.line(&format!("limits of the whole run: {}", limits.join(", ")));
     }
 }
 

@@ -379,7 +379,7 @@ fn asked_for(environment: &Environment, arguments: &RunArgs) -> Result<Asked, Co
     let read_json = |path: &std::path::Path, what: &str| -> Result<Value, CommandError> {
         let read = input_text::read(environment, path, MAX_REQUEST, what)?;
         serde_json::from_str(&read.text)
-            .map_err(|error| CommandError::usage(format!("{what} is no JSON: {error}")))
+            .map_err(|error| CommandError::usage(format!("{what} is not JSON: {error}")))
     };
     let mut asked = match &arguments.request {
         Some(file) => {
@@ -399,8 +399,9 @@ fn asked_for(environment: &Environment, arguments: &RunArgs) -> Result<Asked, Co
     request.max_tokens = arguments.max_tokens.or(request.max_tokens);
     if let Some(amount) = arguments.max_cost {
         let cost = millionths(amount);
-        request.max_cost =
-            Some(cost.ok_or_else(|| CommandError::usage("`--max-cost` is an amount above zero"))?);
+        request.max_cost = Some(
+            cost.ok_or_else(|| CommandError::usage("`--max-cost` must be an amount above zero"))?,
+        );
     }
     if let Some(session) = &arguments.fork {
         request.context = Some(format!("fork:{session}"));

@@ -74,10 +74,10 @@ fn read(path: &Path) -> Result<Value, CommandError> {
     let bytes = grove_fs::files::read_bounded(path, MAX_SCHEMA)?;
     let wrong = |what: &str| CommandError::usage(format!("the schema {} {what}", path.display()));
     let schema: Value =
-        serde_json::from_slice(&bytes).map_err(|error| wrong(&format!("is no JSON: {error}")))?;
+        serde_json::from_slice(&bytes).map_err(|error| wrong(&format!("is not JSON: {error}")))?;
     if schema.is_object() {
         Ok(schema)
     } else {
-        Err(wrong("is no JSON object"))
+        Err(wrong("is not a JSON object"))
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn print_told(
     let digest = told.unwrap_or(child.told);
     let bytes = runs.store.artifact(&digest)?;
     let told: Option<Told> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    let told = told.ok_or_else(|| CommandError::internal("what it was told is not there"))?;
+    let told = told.ok_or_else(|| CommandError::internal("what it was told is not on record"))?;
     if json {
         out.json(&json!({
             "schema": "grove.told/1",

@@ -59,7 +59,7 @@ fn task(words: &[String]) -> Result<Task, String> {
     };
     if let [_, more, ..] = rest {
         return Err(format!(
-            "`{more}` is one word too many; put a task into quotes"
+            "`{more}` is one word too many; put the task in quotes"
         ));
     }
     let (agent, settings) = match name.strip_suffix(']').and_then(|it| it.split_once('[')) {
@@ -91,7 +91,7 @@ fn task(words: &[String]) -> Result<Task, String> {
                     "file-only" => OutputMode::FileOnly,
                     _ => {
                         return Err(format!(
-                            "`{value}` is not an outputMode; inline or file-only"
+                            "`{value}` is not an outputMode; use inline or file-only"
                         ));
                     }
                 });
@@ -107,7 +107,7 @@ fn task(words: &[String]) -> Result<Task, String> {
             }
             other => {
                 return Err(format!(
-                    "`{other}` is not a setting of a task; there are model, engine, as, label, cwd, skills, output, outputMode, reads, progress, count"
+                    "`{other}` is not a setting of a task; use model, engine, as, label, cwd, skills, output, outputMode, reads, progress, count"
                 ));
             }
         }

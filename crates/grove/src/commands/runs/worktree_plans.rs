@@ -57,7 +57,10 @@ impl Worktrees {
         let git = Git::new(supervise::passed_on(environment));
         let place = git.place(folder).map_err(CommandError::finding)?;
         let Some(place) = place else {
-            let message = format!("{} is in no git repository with a commit", folder.display());
+            let message = format!(
+                "{} is not in a git repository with a commit",
+                folder.display()
+            );
             return Err(
                 CommandError::usage(message).hint("leave `--worktree` out, or commit something")
             );
@@ -111,7 +114,7 @@ impl Worktrees {
             );
             return Err(CommandError::finding(message).hints([
                 "commit them".to_owned(),
-                "or begin with the files as they are now: --include-changes".to_owned(),
+                "or start from the files as they are now: --include-changes".to_owned(),
             ]));
         }
         let scratch = RunPlaces::in_state(&environment.state);
@@ -143,7 +146,10 @@ fn find_hook(
         _ => top.join(&hook.file),
     };
     if !grove_fs::programs::is_program(&file) {
-        let message = format!("the set-up hook {shown} is no program: {}", file.display());
+        let message = format!(
+            "the set-up hook {shown} is not a program: {}",
+            file.display()
+        );
         let hint = "correct `runs.worktreeSetupHook`, or make the file executable";
         return Err(CommandError::usage(message).hint(hint));
     }
@@ -153,7 +159,7 @@ fn find_hook(
         return Ok(FoundHook { file, text: None });
     }
     let text = files::read_bounded(&real, MAX_HOOK)?;
-    let message = format!("the set-up hook {shown} has not been approved as it is");
+    let message = format!("the set-up hook {shown} has not been approved in its present form");
     let lines = vec![format!("read it: {}", real.display())];
     let digest = Digest::of(&text).to_string();
     finding.approving.require(&digest, &message, lines)?;

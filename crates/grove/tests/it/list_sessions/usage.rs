@@ -102,7 +102,7 @@ fn a_working_folder_that_is_gone_is_an_error() {
         let finished = capture(&mut command, HANGING).unwrap();
         assert_eq!(finished.ending, Ending::Exited(code), "{words}");
         let told = finished.stderr_text();
-        let gone = "error: the working folder does not exist any more\n";
+        let gone = "error: the working folder no longer exists\n";
         assert_eq!(told.starts_with(gone), code == 4, "{told}");
     }
 }

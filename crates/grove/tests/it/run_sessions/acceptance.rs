@@ -226,7 +226,7 @@ fn a_change_of_what_was_recorded_is_noticed() {
     session
         .grove(["runs", "ledger", &id, "--verify"])
         .ok()
-        .prints(["nothing was changed"]);
+        .prints(["nothing has changed"]);
     sql(
         "UPDATE artifacts SET bytes = CAST('other' AS BLOB) WHERE CAST(bytes AS TEXT) LIKE 'seen%'",
     );

@@ -123,7 +123,7 @@ fn one_notice_for_each_reason_and_none_for_whoever_goes_on() {
         let request = json!({ "agent": "worker", "task": "Work", "model": "anthropic/m", "control": control });
         session.file("project/request.json", request.to_string());
         let outcome = session.grove("run --request request.json").ok();
-        let says = "may need somebody: its model has said nothing for 300 ms";
+        let says = "may need attention: its model has said nothing for 300 ms";
         assert_eq!(
             outcome.stderr.contains(says),
             is_told,

@@ -68,7 +68,7 @@ fn tasks_side_by_side_have_each_its_result_and_one_failure_is_said() {
     session
         .grove(["runs", "resume", id.as_str().unwrap(), "x"])
         .fails(2)
-        .says(["say which", "1.0"]);
+        .says(["name one as", "1.0"]);
     let node = format!("{}.1.0", id.as_str().unwrap());
     let outcome = session.grove(["prompt", "--run", &node]).ok();
     assert!(outcome.stdout.ends_with("one\n"), "{outcome}");
@@ -391,7 +391,7 @@ fn a_saved_chain_has_its_schema_in_a_file_beside_it() {
     let structured = &run["nodes"][0]["output"]["structured"];
     assert_eq!(structured, &json!({ "a": "one" }));
     let asked = server.requests().len();
-    for (content, reason) in [("[]", "is no JSON object"), ("{", "is no JSON")] {
+    for (content, reason) in [("[]", "is not a JSON object"), ("{", "is not JSON")] {
         session.file("home/.grove/chains/given/a.json", content);
         session.grove(go).fails(2).says([reason]);
     }

@@ -90,7 +90,7 @@ fn a_journal_that_is_not_what_it_was_is_refused_or_read_and_nothing_else_is_writ
         Attack {
             name: "of a later version",
             does: |session, _| sql(session, "PRAGMA user_version = 999;"),
-            says: Some("use the newer grove"),
+            says: Some("use the newer version of Grove"),
         },
         Attack {
             name: "an event that was changed",

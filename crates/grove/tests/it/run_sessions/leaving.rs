@@ -131,7 +131,7 @@ fn closing_the_terminal_killing_the_view_and_detaching_lose_nothing() {
                 terminal.strike("d");
                 let (code, shown) = terminal.ended();
                 assert_eq!(code, 0, "{shown}");
-                assert!(shown.contains("goes on"), "{shown}");
+                assert!(shown.contains("continues"), "{shown}");
                 assert!(shown.contains("1 worker asks the model"), "{shown}");
                 assert!(shown.contains("d detaches"), "{shown}");
             }
@@ -176,7 +176,7 @@ fn interrupted_once_it_stops_and_what_it_had_is_kept() {
     for text in [
         "A part of it.",
         "stopped by a terminal",
-        "once more ends it now",
+        "press again to end it now",
     ] {
         assert!(shown.contains(text), "{text} in {shown}");
     }

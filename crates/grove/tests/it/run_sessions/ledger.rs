@@ -119,7 +119,7 @@ fn one_removed_event_is_noticed_also_by_whoever_mends_the_chain() {
     assert_eq!(
         faults,
         [format!(
-            "what was signed at event {last} is not what is there"
+            "what was signed at event {last} differs from what is there"
         )]
     );
     let unsigned = format!("DELETE FROM signatures WHERE run = '{id}'");
@@ -194,7 +194,7 @@ fn the_key_is_the_persons_alone_and_another_one_does_not_count() {
     std::fs::write(&key, [7; 32]).unwrap();
     assert_ne!(session.grove("runs ledger --public-key").ok().stdout, own);
     let outcome = session.grove(["runs", "ledger", &id, "--verify"]).fails(1);
-    outcome.prints(["with another key"]);
+    outcome.prints(["with a key that is not this installation's"]);
 }
 
 /// Checks an envelope with a library of somebody else.
@@ -266,7 +266,7 @@ fn what_is_not_over_or_was_changed_is_not_attested() {
         format!("UPDATE events SET body = replace(body, 'hello', 'hallo') WHERE run = '{id}'");
     open(&session).execute_batch(&change).unwrap();
     let refused = session.grove(["runs", "ledger", &id, "--attest"]).fails(1);
-    refused.says(["not as it was recorded"]);
+    refused.says(["differs from what was recorded"]);
     let (_server, session) = worker();
     let words = [
         "run",

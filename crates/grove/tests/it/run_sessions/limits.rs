@@ -204,7 +204,7 @@ fn a_limit_on_money_is_refused_where_a_price_is_not_known() {
         let outcome = session.grove(&format!("run worker Work {words}"));
         if is_refused {
             let outcome = outcome.fails(2);
-            outcome.says(["`maxCost` cannot be held", "`local/two`", "models = "]);
+            outcome.says(["`maxCost` cannot be enforced", "`local/two`", "models = "]);
             assert_eq!(server.requests().len(), asked);
         } else {
             outcome.ok();

@@ -87,7 +87,7 @@ fn only_what_the_agent_lists_is_offered_and_a_server_that_is_not_there_is_said()
         (
             "mcp:elsewhere",
             vec![],
-            Some("`[mcp]` of the configuration does not have"),
+            Some("is not in `[mcp]` of the configuration"),
         ),
         // A server that is listed whole is kept away with any tool of its.
         ("mcp:it\ndisallowedTools: mcp__it__try", vec![], None),

@@ -142,7 +142,7 @@ fn what_is_only_in_a_file_is_named_to_whoever_comes_after() {
     for (fields, says) in [
         (
             json!({ "outputMode": "file-only" }),
-            "`outputMode: file-only` of `worker` has no file",
+            "`worker` has `outputMode: file-only` but no output file",
         ),
         (
             json!({ "outputMode": "file-only", "output": false }),
@@ -150,9 +150,12 @@ fn what_is_only_in_a_file_is_named_to_whoever_comes_after() {
         ),
         (
             json!({ "output": "../x.md" }),
-            "is outside of where it works",
+            "is outside the folder it works in",
         ),
-        (json!({ "output": "/x.md" }), "is outside of where it works"),
+        (
+            json!({ "output": "/x.md" }),
+            "is outside the folder it works in",
+        ),
         (
             json!({ "outputMode": "loud", "output": "x.md" }),
             "outputMode",
@@ -279,7 +282,7 @@ fn whoever_keeps_a_file_about_its_progress_is_told_which_and_may_write_it() {
     let asked = server.requests().len();
     ask(&session, &one(&json!({})))
         .ok()
-        .says(["`worker` cannot write, so it keeps no progress"]);
+        .says(["`worker` cannot write, so it keeps no progress file"]);
     assert_eq!(told(asked), "Go");
 }
 

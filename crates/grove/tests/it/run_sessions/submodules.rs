@@ -136,7 +136,7 @@ fn a_submodule_leads_nobody_to_other_repositories_and_runs_nothing() {
     session
         .grove(["runs", "show", &last_id(&session)])
         .ok()
-        .prints(["working tree", "is the repository of something else"]);
+        .prints(["working tree", "is a different repository"]);
     assert_eq!(worktrees(&session), 1, "what was not captured stays");
     // What its configuration names is not run.
     let settings = [

@@ -44,7 +44,7 @@ fn what_is_stored_is_what_is_sent_for_every_bundled_agent_and_twenty_real_ones()
         let words = ["run", agent, &task, "--model", "anthropic/m", "--json"];
         let outcome = session.grove(words);
         // An agent that has none of its tools here is refused before anything starts.
-        if !is_bundled && outcome.stderr.contains("only tools that nobody provides") {
+        if !is_bundled && outcome.stderr.contains("only tools that do not exist here") {
             continue;
         }
         n_real += usize::from(!is_bundled);

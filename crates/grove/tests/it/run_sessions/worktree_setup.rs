@@ -124,19 +124,19 @@ fn a_hook_that_fails_leaves_no_tree_and_no_child_begins() {
             "owns everything",
             "echo '{\"syntheticPaths\":[\".\"]}'",
             "",
-            "`.` is no path inside",
+            "`.` is not a path inside",
         ),
         (
             "owns what is outside",
             "echo '{\"syntheticPaths\":[\"a/../../x\"]}'",
             "",
-            "is no path inside",
+            "is not a path inside",
         ),
         (
             "owns the repository",
             "echo '{\"syntheticPaths\":[\".git\"]}'",
             "",
-            "`.git` is no path inside",
+            "`.git` is not a path inside",
         ),
         (
             "hangs",
@@ -166,8 +166,8 @@ fn a_hook_that_fails_leaves_no_tree_and_no_child_begins() {
     let (server, session) = repository();
     for (hook, code, says) in [
         ("setup", 0, "must be a path with a slash"),
-        ("~/nowhere", 2, "is no program"),
-        ("sub/", 2, "is no program"),
+        ("~/nowhere", 2, "is not a program"),
+        ("sub/", 2, "is not a program"),
     ] {
         configure(&session, &format!("worktreeSetupHook = '{hook}'"));
         let outcome = match code {
@@ -303,8 +303,8 @@ fn what_version_control_does_not_have_is_linked_or_copied_as_told() {
     session.dir("elsewhere");
     for (lines, says) in [
         ("worktreeLink = ['sub']", "version control has `sub`"),
-        ("worktreeCopy = ['../home']", "is no path inside"),
-        ("worktreeCopy = ['/etc/hostname']", "is no path inside"),
+        ("worktreeCopy = ['../home']", "is not a path inside"),
+        ("worktreeCopy = ['/etc/hostname']", "is not a path inside"),
     ] {
         configure(&session, lines);
         let outcome = session.grove(["run", "worker", "true", "--worktree"]);

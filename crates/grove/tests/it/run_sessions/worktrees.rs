@@ -248,7 +248,7 @@ fn a_dirty_repository_is_refused_with_the_way_out_and_no_repository_too() {
             outside.to_str().unwrap(),
         ])
         .fails(2)
-        .says(["no git repository"]);
+        .says(["not in a git repository"]);
 }
 
 #[test]

@@ -169,7 +169,10 @@ pub(super) fn gather(runs: &Runs, loaded: &LoadedRun) -> Result<Gathered, Comman
         let patch = view.and_then(|view| view.patch.as_ref());
         let events = by_node.get(&child.id).map_or(&[][..], Vec::as_slice);
         if events.len() > MOST_DONE * 3 {
-            left_out.push(format!("what {} did after {MOST_DONE} things", child.id));
+            left_out.push(format!(
+                "what {} did after its first {MOST_DONE} actions",
+                child.id
+            ));
         }
         let contract = loaded.plan.child(&child.id);
         let contract = contract.and_then(|child| child.contract.as_ref());
@@ -195,7 +198,7 @@ pub(super) fn gather(runs: &Runs, loaded: &LoadedRun) -> Result<Gathered, Comman
     if all > MOST_CHILDREN {
         let more = counted(all - MOST_CHILDREN, "more child").replace("childs", "children");
         left_out.push(format!(
-            "what {more} did; `grove runs show {}` has them",
+            "what {more} did; see `grove runs show {}`",
             loaded.id
         ));
     }
@@ -213,7 +216,7 @@ pub(super) fn gather(runs: &Runs, loaded: &LoadedRun) -> Result<Gathered, Comman
     if room.cut > 0 {
         let cut = counted(room.cut, "text");
         left_out.push(format!(
-            "the ends of {cut}; `grove runs logs {} --json` has them",
+            "the ends of {cut}; see `grove runs logs {} --json`",
             loaded.id
         ));
     }
@@ -360,7 +363,7 @@ fn message_from(loaded: &LoadedRun, node: &NodeId) -> Vec<String> {
         });
     if let Some(list) = list {
         from.push(format!(
-            "{{{}}}: an item of what {} gave",
+            "{{{}}}: an item of the output of {}",
             list.item, list.from
         ));
     }

@@ -42,7 +42,7 @@ pub(super) fn page(run: &Gathered) -> String {
         }
         children(run, child, &mut html);
     }
-    html.markup("<h2>Ledger</h2>\n<p class=\"quiet\">What was asked of the work and what was established, apart from what anybody said.</p>\n");
+    html.markup("<h2>Ledger</h2>\n<p class=\"quiet\">What was required of the work and what Grove established, separate from what anyone claimed.</p>\n");
     ledger(run, &mut html);
     html.markup("</body>\n</html>\n");
     html.finish()
@@ -188,7 +188,7 @@ fn card(run: &Gathered, node: &NodeView, html: &mut Html) {
     html.element("<span>", &state_words(node), "</span>");
     if let Some(author) = &node.reviews {
         html.element(
-            "<span class=\"quiet\">looked at ",
+            "<span class=\"quiet\">reviewed ",
             author.as_str(),
             "</span>",
         );
@@ -298,7 +298,7 @@ fn spent(run: &Gathered, html: &mut Html) {
     numbers(&run.run.usage, calls, &cost, html);
     html.markup("</table></div>\n");
     if run.run.usage.estimated {
-        html.markup("<p class=\"quiet\">Some of it is what a program said about itself.</p>\n");
+        html.markup("<p class=\"quiet\">Some of these figures are what a program reported about itself.</p>\n");
     }
 }
 
@@ -491,7 +491,7 @@ fn diff(patch: &BoundedText, html: &mut Html) {
 }
 
 fn ledger(run: &Gathered, html: &mut Html) {
-    html.markup("<div class=\"wide\"><table>\n<tr><th>Child</th><th>Asked</th><th>Seen</th><th>Counts</th></tr>\n");
+    html.markup("<div class=\"wide\"><table>\n<tr><th>Child</th><th>Required</th><th>Observed</th><th>Accepted</th></tr>\n");
     for child in &run.children {
         let Some(node) = node(run, &child.node) else {
             continue;
@@ -510,7 +510,7 @@ fn ledger(run: &Gathered, html: &mut Html) {
             let (id, end, ms, held) = (&check.id, &check.end, check.milliseconds, &check.sandbox);
             html.element(
                 "<p>",
-                &format!("{id}: {end} after {ms} ms, held: {held}"),
+                &format!("{id}: {end} after {ms} ms, sandbox: {held}"),
                 "</p>",
             );
         }
@@ -530,7 +530,7 @@ fn ledger(run: &Gathered, html: &mut Html) {
             &[("class", class(node.state, node.rejected.is_some()))],
         );
         html.text(&match (&node.reviews, child.asked) {
-            (Some(author), _) => format!("looked at {author}"),
+            (Some(author), _) => format!("reviewed {author}"),
             (None, None) => node.state.to_owned(),
             (None, Some(_)) => node.acceptance.to_owned(),
         });
@@ -551,7 +551,7 @@ fn ledger(run: &Gathered, html: &mut Html) {
     html.element(
         "<code>",
         &verify,
-        "</code> looks whether anything was changed.</p>\n",
+        "</code> checks whether anything was changed.</p>\n",
     );
 }
 

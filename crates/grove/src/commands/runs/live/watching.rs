@@ -21,7 +21,7 @@ const NEWEST: usize = 5;
 
 const MANNER: Manner = Manner {
     is_brief_when_over: false,
-    idle: "q closes this view; the runs go on",
+    idle: "q closes this view; the runs continue",
     answering: " · Ctrl-C closes this view",
 };
 

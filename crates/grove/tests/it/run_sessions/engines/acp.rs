@@ -161,7 +161,7 @@ fn a_command_that_somebody_else_wrote_is_not_run() {
     );
     session.grove(["trust", "--yes"]);
     let outcome = session.grove(["run", "theirs", "Look."]).fails(2);
-    outcome.says(["is a command that somebody else wrote"]);
+    outcome.says(["is a command that you did not write"]);
     session
         .grove(["run", "theirs", "Look.", "--engine", "acp:fake-agent"])
         .ok();

@@ -74,7 +74,7 @@ fn ask_and_go_on(engine: &str) {
     let calls = calls(&outcome.stdout);
     let expected = [
         ("skill", "SKILL-BODY-MARK"),
-        ("skill", "it is not to be had"),
+        ("skill", "it is not available"),
         ("contact_supervisor", "noted"),
         ("contact_supervisor", ""),
     ];
@@ -119,7 +119,7 @@ fn a_conversation_of_a_program_without_the_tools_goes_on_too() {
     }
     let child = format!("{id}.1");
     let steered = session.grove(["runs", "steer", &child, "x"]).fails(2);
-    steered.says(["pi cannot be told anything while it works"]);
+    steered.says(["pi cannot receive messages while it works"]);
 }
 
 /// Asks a bridge for its tools, and gives the status.

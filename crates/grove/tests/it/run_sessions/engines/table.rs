@@ -426,7 +426,7 @@ fn what_a_program_cannot_do_is_refused_before_it_starts() {
     let outcome = session
         .grove(["run", "--request", file.to_str().unwrap()])
         .fails(2);
-    outcome.says(["pi gives no result as data", "--engine native"]);
+    outcome.says(["pi cannot return structured output", "--engine native"]);
     assert_eq!(server.requests().len(), 0);
     assert_eq!(session.json("runs list")["runs"], json!([]));
 }

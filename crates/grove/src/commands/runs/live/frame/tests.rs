@@ -121,7 +121,7 @@ fn shown(plan: &Plan, state: &State, footer: &Footer<'_>, size: FrameSize) -> St
 }
 
 const FOOTER: Footer<'_> = Footer {
-    hint: "Enter answers · Esc puts it off",
+    hint: "Enter answers · Esc postpones it",
     answer: Some((0, "the longer")),
     more_runs: 0,
 };
@@ -240,7 +240,7 @@ fn no_frame_is_wider_or_higher_than_its_terminal_and_none_commands_it() {
         };
         let runs = [run(&plan, &state), run(&other_plan, &other_state)];
         let footer = Footer {
-            hint: "q closes this view; the runs go on",
+            hint: "q closes this view; the runs continue",
             answer: (!typed.contains(is_control)).then_some((0, typed)),
             more_runs: chance.below(2),
         };
