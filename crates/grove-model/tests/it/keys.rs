@@ -295,13 +295,13 @@ fn a_key_is_read_from_its_place_and_is_in_no_message() {
         (
             &file,
             Ok(format!("{KEY}\n{KEY}").into_bytes()),
-            Err("no key: it has characters"),
+            Err("not a key: it has characters"),
         ),
         (&file, Ok(vec![0xff]), Err("it is not text")),
         (
             &file,
             Ok(b" \n".to_vec()),
-            Err("the file `/keys/k` is no key: it is empty"),
+            Err("the file `/keys/k` is not a key: it is empty"),
         ),
         (&command, long(), Err("it is too long")),
         (
