@@ -82,6 +82,56 @@ pub fn remove(text: &str, key: &str) -> Result<String, EditRefusal> {
     Ok(changed)
 }
 
+/// The file with each text in double quotes that was understood although it is not YAML; none where there is no such text, or
+/// where other readers would still not understand the same.
+pub fn requoted(text: &str) -> Option<String> {
+    let file = File::read(text, "name").ok()?;
+    let mut changed = text.to_owned();
+    // From the last one up, so that the places of the others stay what they are.
+    let mut entries: Vec<&Entry> = file.entries.iter().collect();
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.position.line));
+    for entry in entries {
+        let (start, end) = file.span(&entry.key)?;
+        if is_yaml_alone(text.get(start..end)?, entry) {
+            continue;
+        }
+        // What keeps an agent from something is its author's to say.
+        if (known_keys::KNOWN.restricts)(&entry.key) {
+            return None;
+        }
+        let value = double_quoted(entry.value.as_text()?);
+        let line = format!("{}: {value}{}", entry.key, file.line_end);
+        changed.replace_range(start..end, &line);
+    }
+    let fenced = fence::split(&changed).ok()?;
+    let read = yaml::read_block(fenced.frontmatter, FIRST_LINE, known_keys::KNOWN);
+    let same = |(old, new): (&Entry, &Entry)| {
+        let texts = old.value.as_text().zip(new.value.as_text());
+        old.key == new.key
+            && texts.map_or_else(
+                || Plain::of(&old.value) == Plain::of(&new.value),
+                |(old, new)| old == new,
+            )
+    };
+    let is_right = changed != text
+        && read.diagnostics.is_empty()
+        && read.entries.len() == file.entries.len()
+        && file.entries.iter().zip(&read.entries).all(same);
+    is_right.then_some(changed)
+}
+
+/// Whether the lines of a key say the same to every reader.
+fn is_yaml_alone(lines: &str, entry: &Entry) -> bool {
+    let read = yaml::read_block(lines, FIRST_LINE, known_keys::KNOWN);
+    let is_same = |alone: &Entry| {
+        alone.key == entry.key && Plain::of(&alone.value) == Plain::of(&entry.value)
+    };
+    entry.position.column == 1
+        && read.diagnostics.is_empty()
+        && read.entries.len() == 1
+        && read.entries.iter().all(is_same)
+}
+
 /// The number of the frontmatter's first line.
 const FIRST_LINE: u32 = 2;
 

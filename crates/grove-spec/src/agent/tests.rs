@@ -482,11 +482,27 @@ proptest! {
     }
 
     #[test]
+    fn a_text_in_quotes_says_the_same_and_nothing_else_changes(
+        front in pieces(), said in "[a-z]{1,6}(: | #|, |\\[|\"|'|\\{|[a-z ]|\\\\){1,8}[a-z]", end in 0..3_usize,
+    ) {
+        let text = file(&format!("{}description: {said}\n", front.concat()), LINE_ENDS[end]);
+        if let Some(changed) = edit::requoted(&text) {
+            let (before, after) = (parse(&text), parse(&changed));
+            let is_repaired = |it: &Diagnostic| it.code == crate::Code::YamlRepaired;
+            prop_assert!(!after.diagnostics.iter().any(is_repaired), "{changed}");
+            prop_assert_eq!(&before.agent.description, &after.agent.description);
+            prop_assert_eq!(&text[before.body_offset..], &changed[after.body_offset..]);
+            prop_assert_eq!(edit::requoted(&changed), None);
+        }
+    }
+
+    #[test]
     fn nothing_makes_reading_or_editing_panic(text in "(---\n)?(\\PC{0,8}(: |\n|- |#|\"|')){0,12}(\n---\n)?\\PC{0,8}") {
         let parsed = parse(&text);
         prop_assert!(parsed.body_offset <= text.len());
         let _ = edit::set(&text, "a", &FieldValue::text("b"));
         let _ = edit::remove(&text, "a");
+        let _ = edit::requoted(&text);
     }
 }
 

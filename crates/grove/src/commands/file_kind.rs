@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use grove_spec::agent::formats;
+use grove_spec::agent::{edit, formats};
 use grove_spec::config::{self, LayerScope};
 use grove_spec::package::{Manifest, ManifestFile, read_settings};
-use grove_spec::skill::{Parsed, parse_within, print, strict};
+use grove_spec::skill::{Parsed, parse_within, strict};
 use grove_spec::{Code, Diagnostic, Severity, agent, chain};
 
 /// What a file is read as.
@@ -114,27 +114,25 @@ impl FileKind {
         }
     }
 
-    /// The file as it should be written, where that is certain: frontmatter that was understood although it is no YAML,
+    /// The file as it should be written, where that is certain: frontmatter that was understood although it is not YAML,
     /// written so that every reader understands the same.
-    pub(super) fn repaired(self, bytes: &[u8], limit: u64) -> Option<String> {
-        if self != Self::Skill {
+    pub(super) fn repaired(self, file: &Path, bytes: &[u8], limit: u64) -> Option<String> {
+        if !matches!(self, Self::Skill | Self::Agent(_)) {
             return None;
         }
-        let text = std::str::from_utf8(bytes).ok()?;
-        let before = parsed(bytes, limit);
-        let is_repaired = |it: &Diagnostic| it.code == Code::YamlRepaired;
-        let is_error = |it: &Diagnostic| it.severity == Severity::Error;
-        let (head, body) = text.split_at_checked(before.body_offset)?;
-        let has_comments = head.lines().any(|line| line.trim_start().starts_with('#'));
-        let mut findings = before.diagnostics.iter();
-        if has_comments || findings.clone().any(is_error) || !findings.any(is_repaired) {
+        let count = |bytes: &[u8], wanted: fn(&Diagnostic) -> bool| {
+            let found = self.findings(file, bytes, limit);
+            found.iter().filter(|it| wanted(it)).count()
+        };
+        let is_repaired: fn(&Diagnostic) -> bool = |it| it.code == Code::YamlRepaired;
+        let is_error: fn(&Diagnostic) -> bool = |it| it.severity == Severity::Error;
+        if count(bytes, is_repaired) == 0 {
             return None;
         }
-        let written = print::print(&before.skill, body);
-        let after = parsed(written.as_bytes(), limit);
-        let mut findings = after.diagnostics.iter();
-        let is_right = !findings.any(|it| is_repaired(it) || is_error(it))
-            && print::print(&after.skill, body) == written;
+        let written = edit::requoted(std::str::from_utf8(bytes).ok()?)?;
+        let after = written.as_bytes();
+        let is_right =
+            count(after, is_repaired) == 0 && count(after, is_error) <= count(bytes, is_error);
         is_right.then_some(written)
     }
 }
@@ -177,19 +175,36 @@ mod tests {
 
     #[test]
     fn only_what_was_understood_is_written_anew() {
-        let repaired = |text: &str| FileKind::Skill.repaired(text.as_bytes(), 256_000);
-        let loose = "---\nname: pdf\ndescription: Use when: joining files\n---\n# Body\n";
-        let written = repaired(loose).unwrap();
-        assert!(written.ends_with("---\n# Body\n"), "{written}");
-        assert_eq!(parsed(written.as_bytes(), 256_000).diagnostics, []);
-        assert_eq!(repaired(&written), None, "there is nothing more to do");
-        let commented = loose.replace("name:", "# mine\nname:");
-        assert_eq!(repaired(&commented), None, "a comment would be lost");
+        let skill = |text: &str| {
+            FileKind::Skill.repaired(Path::new("/a/pdf/SKILL.md"), text.as_bytes(), 256_000)
+        };
+        let loose = "---\nname: pdf\n# mine\ndescription: Use when: joining files\n---\n# Body\n";
+        let quoted = loose.replace("Use when: joining files", "\"Use when: joining files\"");
+        assert_eq!(skill(loose), Some(quoted.clone()));
+        assert_eq!(skill(&quoted), None, "there is nothing more to do");
+        assert_eq!(skill("---\nname: pdf\n---\n"), None, "nothing was repaired");
+        assert_eq!(skill("no frontmatter"), None);
+    }
+
+    #[test]
+    fn an_agent_is_written_anew_in_the_lines_that_are_no_yaml() {
+        let file = Path::new("/h/.claude/agents/scout.md");
+        let kind = FileKind::of(file);
+        let loose = "---\nname: scout\ndescription: Looks around. Context: a new place.\\nuser: \"Where?\"\ntools: Read\n---\nYou look.\n";
+        let written = kind.repaired(file, loose.as_bytes(), 256_000).unwrap();
+        let read = |text: &str| formats::read(text.as_bytes(), agent::Format::Claude);
+        let (before, after) = (read(loose), read(&written));
         assert_eq!(
-            repaired("---\nname: pdf\n---\n"),
-            None,
-            "nothing was repaired"
+            before[0].parsed.agent.description,
+            after[0].parsed.agent.description
         );
-        assert_eq!(repaired("no frontmatter"), None);
+        assert_eq!(after[0].parsed.diagnostics, []);
+        assert!(
+            written.ends_with("\ntools: Read\n---\nYou look.\n"),
+            "{written}"
+        );
+        let unclear = loose.replace("tools: Read", "tools: Read: [");
+        let unclear = kind.repaired(file, unclear.as_bytes(), 256_000);
+        assert_eq!(unclear, None, "nobody knows which tools are meant");
     }
 }

@@ -279,7 +279,7 @@ fn check_file(file: &Path, kind: FileKind) -> Checked {
         }
     };
     let findings = kind.findings(file, &bytes, limit);
-    let repaired = kind.repaired(&bytes, limit);
+    let repaired = kind.repaired(file, &bytes, limit);
     Checked {
         file: file.to_path_buf(),
         is_file: true,
