@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use unicode_width::UnicodeWidthStr as _;
+
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::fence::lines;
 use crate::text::{one_line, visible};
@@ -87,25 +89,22 @@ fn snippet(out: &mut String, source: &str, line: u32, column: u32) {
     } else {
         0
     };
-    let window: String = text
-        .chars()
-        .skip(skip)
-        .take(SNIPPET_CHARS)
-        .map(|c| if c == '\t' { ' ' } else { c })
-        .collect();
+    let mut rest = text.chars().skip(skip);
+    let window = rest.by_ref().take(SNIPPET_CHARS);
+    let window: String = window.map(|c| if c == '\t' { ' ' } else { c }).collect();
     if window.trim().is_empty() {
         return;
     }
+    let left_out = if skip > 0 { "…" } else { "" };
+    let goes_on = if rest.next().is_some() { "…" } else { "" };
     let before: String = window.chars().take(column - skip).collect();
+    let before = format!("{left_out}{}", visible(&before));
     let number = line.to_string();
     let margin = " ".repeat(number.len());
     let _ = writeln!(out, "{margin} |");
-    let _ = writeln!(out, "{number} | {}", visible(&window));
-    let _ = writeln!(
-        out,
-        "{margin} | {}^",
-        " ".repeat(visible(&before).chars().count())
-    );
+    let _ = writeln!(out, "{number} | {left_out}{}{goes_on}", visible(&window));
+    // Some characters are two columns wide, and some none.
+    let _ = writeln!(out, "{margin} | {}^", " ".repeat(before.width()));
 }
 
 fn nth_line(source: &str, line: u32) -> Option<&str> {
@@ -143,6 +142,26 @@ mod tests {
             render(&diagnostic, Some(source)),
             "warning[yaml-repaired]: `description` was read as plain text\n  --> a/SKILL.md:3:14\n  |\n3 | description: Use when: x\n  |              ^\n  = help: put the value in double quotes\n"
         );
+    }
+
+    #[test]
+    fn a_line_that_is_cut_shows_it_and_the_caret_stands_below_the_place() {
+        let shown = |source: &str, column: u32| {
+            let finding = Diagnostic::new(Code::YamlRepaired, "x").at(Position::new(1, column));
+            let text = render(&finding, Some(source));
+            let mut lines = text.lines().skip(2).map(|line| line[4..].to_owned());
+            (lines.next().unwrap(), lines.next().unwrap())
+        };
+        let long = format!("{}!{}", "a".repeat(60), "b".repeat(100));
+        let (line, caret) = shown(&long, 61);
+        assert_eq!(line, format!("{}!{}…", "a".repeat(60), "b".repeat(39)));
+        assert_eq!(caret, format!("{}^", " ".repeat(60)));
+        let long = format!("{}!{}", "a".repeat(200), "b".repeat(10));
+        let (line, caret) = shown(&long, 201);
+        assert_eq!(line, format!("…{}!{}", "a".repeat(20), "b".repeat(10)));
+        assert_eq!(caret, format!("{}^", " ".repeat(21)));
+        let (line, caret) = shown("名前: x", 5);
+        assert_eq!((line.as_str(), caret.as_str()), ("名前: x", "      ^"));
     }
 
     #[test]

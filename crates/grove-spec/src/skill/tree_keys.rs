@@ -211,8 +211,7 @@ mod tests {
     fn a_star_that_is_not_quoted_is_not_yaml_and_is_understood() {
         let (keys, found) = read_keys("  children: *\n");
         assert_eq!(names(&keys), ["*"]);
-        // Repair speaks of the top-level key.
-        assert_eq!(found, [("yaml-repaired", 4)]);
+        assert_eq!(found, [("yaml-repaired", 5)]);
     }
 
     #[test]

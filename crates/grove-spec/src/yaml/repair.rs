@@ -213,7 +213,12 @@ impl Chunk<'_> {
             });
             let message = format!("`{}` was read as plain text{why}", self.key);
             let finding = Diagnostic::new(Code::YamlRepaired, message);
-            return finding.at(Position::new(self.line, 1));
+            // What is missing at the end is found only behind it.
+            let n_lines = u32::try_from(self.text.trim_end().lines().count()).unwrap_or(1);
+            let is_within = |at: &Position| at.line < self.line.saturating_add(n_lines);
+            let fault = refusal.and_then(|refusal| refusal.diagnostic.position);
+            let fault = fault.filter(is_within);
+            return finding.at(fault.unwrap_or_else(|| self.position()));
         };
         let message = format!(
             "`{}` goes on in lines that are not indented; everything up to the next key was read as its text",
