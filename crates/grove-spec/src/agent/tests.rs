@@ -531,3 +531,11 @@ fn a_byte_order_mark_in_a_value_is_removed_wherever_it_stands() {
         );
     }
 }
+
+#[test]
+fn a_text_that_is_not_yaml_is_put_in_quotes() {
+    let loose = "---\nname: x\ndescription: Use when: y\n---\nBody\n";
+    let quoted = "---\nname: x\ndescription: \"Use when: y\"\n---\nBody\n";
+    assert_eq!(edit::requoted(loose).as_deref(), Some(quoted));
+    assert_eq!(edit::requoted(quoted), None);
+}
