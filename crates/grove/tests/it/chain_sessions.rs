@@ -322,8 +322,8 @@ fn everything_that_a_chain_would_do_is_shown_before_it_is_trusted() {
         warning[model-unknown]: no model `m` is known here
           --> [T]/project/.grove/chains/x.chain.json:1:99
           |
-        1 | c","reads":["a.md"],"model":"m","acceptance":{"verify":[{"id":"v","command":"npm test; touch pwned"}
-          |                     ^
+        1 | …c","reads":["a.md"],"model":"m","acceptance":{"verify":[{"id":"v","command":"npm test; touch pwned"}…
+          |                      ^
           = help: check the spelling
         [exit code 0]
     "#);

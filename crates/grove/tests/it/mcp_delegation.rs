@@ -3,7 +3,6 @@
 //! after the run began, once while it works, and once with a result in hand that nobody has acknowledged yet.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -21,7 +20,6 @@ const STEP: Duration = Duration::from_mins(2);
 const TOOL: &str = "mcp__grove__subagent";
 /// The tool with which newer versions find tools of servers.
 const SEARCH: &str = "ToolSearch";
-const SESSION: &str = "6f1c2f0e-3f0b-4b55-9d3a-2f6f6a1d7c11";
 
 /// How many results of the tool there are when the host is killed, by its turn; nobody is killed in the last.
 const KILLED_AFTER: [usize; 3] = [1, 3, 4];
@@ -197,14 +195,16 @@ fn scene() -> (ModelServer, Session) {
 /// A turn of the host, as a command.
 fn host(server: &ModelServer, session: &Session, turn: usize) -> Command {
     let prompt = format!("This is turn {turn}. Have it painted.");
-    // Killed early in its first turn, it has written no conversation down that could go on.
-    let resumed = if conversation(session).is_none() {
-        "--session-id"
-    } else {
-        "--resume"
+    // Killed early in its first turn, it has written no conversation down that could go on, and somebody begins another.
+    let arguments = match conversation(session) {
+        Some((id, _)) => ["--resume".to_owned(), id],
+        None => [
+            "--session-id".to_owned(),
+            format!("6f1c2f0e-3f0b-4b55-9d3a-2f6f6a1d7c1{turn}"),
+        ],
     };
     let (home, working) = (session.path("home"), session.path("home/project"));
-    let arguments = [resumed, SESSION];
+    let arguments = arguments.each_ref().map(String::as_str);
     let command = AgentProgram::Claude.command_in(server, &home, &working, &prompt, &arguments);
     let mut command = command.unwrap_or_else(|why| panic!("{why}"));
     // The server that it starts has to find what the test looks at.
@@ -236,20 +236,24 @@ fn kill(pid: u32) {
     done.unwrap();
 }
 
-/// The file of the host's conversation, once it has begun one.
-fn conversation(session: &Session) -> Option<PathBuf> {
+/// The id and the messages of the conversation that the host can go on with. A file without any message is none: the host
+/// says of its id both that there is no such conversation and that it is in use.
+fn conversation(session: &Session) -> Option<(String, Vec<Value>)> {
     let files = shared::files_below(&session.path("home/.claude/projects")).unwrap_or_default();
-    let name = format!("{SESSION}.jsonl");
-    files.into_iter().find(|file| file.ends_with(&name))
+    files.iter().find_map(|file| {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let lines = text.lines();
+        let said = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let messages = said.map(|line| line["message"].clone());
+        let messages: Vec<Value> = messages.filter(Value::is_object).collect();
+        let id = file.file_stem()?.to_str()?.to_owned();
+        (file.extension()? == "jsonl" && !messages.is_empty()).then_some((id, messages))
+    })
 }
 
 /// How many results of tools the host has written into the file of its conversation.
 fn written(session: &Session) -> usize {
-    let file = conversation(session);
-    let text = file.and_then(|file| std::fs::read_to_string(file).ok());
-    let lines = text.iter().flat_map(|text| text.lines());
-    let said = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let messages: Vec<Value> = said.map(|line| line["message"].clone()).collect();
+    let messages = conversation(session).map(|(_, messages)| messages);
     results(&json!({ "messages": messages })).len()
 }
 
@@ -292,9 +296,32 @@ fn killed_turn(server: &ModelServer, session: &Session, turn: usize) {
 
 #[test]
 fn claude_code_delegates_and_no_result_is_lost_or_taken_for_two() {
+    delegated(|_| ());
+}
+
+/// It writes messages a moment after what it noted before them; who is killed in between remembers nothing, and somebody
+/// who begins another conversation gets the run that there is.
+#[test]
+fn claude_code_delegates_again_after_it_forgot_that_it_did() {
+    delegated(|session| {
+        let files = shared::files_below(&session.path("home/.claude/projects")).unwrap_or_default();
+        for file in files {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let is_noted = |line: &&str| !line.contains("\"message\"");
+            let noted: Vec<&str> = text.lines().filter(is_noted).collect();
+            std::fs::write(&file, noted.join("\n") + "\n").unwrap();
+        }
+    });
+}
+
+/// All turns, with what becomes of the host's files after the first.
+fn delegated(after_first: impl Fn(&Session)) {
     let (server, session) = scene();
     for turn in 1..=KILLED_AFTER.len() {
         killed_turn(&server, &session, turn);
+        if turn == 1 {
+            after_first(&session);
+        }
     }
     let mut last = Running::start(&mut host(&server, &session, 4), 10_000).unwrap();
     let ended = last.end(STEP).unwrap();
