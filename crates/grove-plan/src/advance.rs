@@ -94,9 +94,11 @@ pub fn advance(plan: &Plan, state: &mut State, event: &Event) -> Result<Step, Re
         } => run.delegated(of, id, *children)?,
         Fact::Used { of, usage, cost } => run.used(of, *usage, *cost)?,
     }
-    run.begin_what_is_ready();
-    run.end_if_over();
-    run.keep_time();
+    if run.state.nodes.take_moved() {
+        run.begin_what_is_ready();
+        run.end_if_over();
+        run.keep_time();
+    }
     let step = run.step;
     state.seq = event.seq;
     Ok(step)
@@ -693,8 +695,7 @@ impl Run<'_> {
     }
 
     fn attempt_mut(&mut self, of: &Attempt) -> Option<&mut AttemptState> {
-        let at = usize::try_from(of.n).ok()?.checked_sub(1)?;
-        self.state.nodes.get_mut(&of.node)?.attempts.get_mut(at)
+        self.state.nodes.attempt_mut(of)
     }
 }
 

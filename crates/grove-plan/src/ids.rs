@@ -82,6 +82,13 @@ pub struct Attempt {
     pub n: u32,
 }
 
+impl Attempt {
+    /// Its place among the tries at its node, counted from zero.
+    pub(crate) fn place(&self) -> Option<usize> {
+        usize::try_from(self.n).ok()?.checked_sub(1)
+    }
+}
+
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.node, self.n)

@@ -23,6 +23,7 @@ mod money;
 mod nodes;
 mod picture;
 mod plan;
+mod plan_nodes;
 mod refused;
 mod report;
 mod request;
@@ -52,6 +53,7 @@ pub use plan::{
     Child, FanOut, GroupRules, Inputs, Limits, MaxOutput, Node, OnComplete, Place, Plan, SetupHook,
     Tools, TreeLimits, Work, WorktreePlan, WorktreeSetup,
 };
+pub use plan_nodes::PlanNodes;
 pub use refused::{Damaged, Refused};
 pub use report::{
     CommandReport, CommandStatus, CriterionReport, CriterionStatus, FoundReport, REPORT_TAG,

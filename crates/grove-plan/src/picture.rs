@@ -88,16 +88,16 @@ mod tests {
                 work: Work::Child(Box::new(child)),
             }
         };
-        let mut plan = Plan::of(vec![
+        let plan = Plan::of(vec![
             node("1", &[], ""),
             node("2.0", &["1"], "a\"]; click n0 \"x"),
             node("2.1", &["1"], ""),
             node("3", &["2.0", "2.1"], ""),
+            Node {
+                reviews: Some(NodeId::step(3)),
+                ..node("3.review", &[], "judge")
+            },
         ]);
-        plan.nodes.push(Node {
-            reviews: Some(NodeId::step(3)),
-            ..node("3.review", &[], "judge")
-        });
         let flow = plan.flow();
         assert!(flow.starts_with("1 worker → 2.0 a") && flow.ends_with("+ 2.1 worker → 3 worker"));
         let picture = plan.mermaid();

@@ -10,6 +10,7 @@ use crate::attention::AttentionLimits;
 use crate::contract::Contract;
 use crate::ids::NodeId;
 use crate::money::ModelFacts;
+use crate::plan_nodes::PlanNodes;
 use crate::state::{Cause, LimitKind};
 
 /// What a run is to do, with everything resolved before any child starts. It is named by its digest, and has no ids,
@@ -20,7 +21,7 @@ pub struct Plan {
     /// `grove.plan/1`.
     pub schema: String,
     /// The nodes, each after those that it waits for.
-    pub nodes: Vec<Node>,
+    pub nodes: PlanNodes,
     /// How the nodes of a step run that has several, by the step.
     #[serde(default)]
     pub groups: BTreeMap<NodeId, GroupRules>,
@@ -98,7 +99,7 @@ impl Plan {
     pub fn of(nodes: Vec<Node>) -> Self {
         Self {
             schema: Self::SCHEMA.to_owned(),
-            nodes,
+            nodes: nodes.into(),
             groups: BTreeMap::new(),
             tree: TreeLimits::default(),
             max_output: None,
@@ -108,7 +109,7 @@ impl Plan {
 
     /// A node by its id.
     pub fn node(&self, id: &NodeId) -> Option<&Node> {
-        self.nodes.iter().find(|node| node.id == *id)
+        self.nodes.by_id(id)
     }
 
     /// The child that a node runs; for an item of a list the one of its step.

@@ -489,8 +489,7 @@ pub enum StopReason {
 impl State {
     /// What is known of an attempt.
     pub fn attempt(&self, of: &Attempt) -> Option<&AttemptState> {
-        let at = usize::try_from(of.n).ok()?.checked_sub(1)?;
-        self.nodes.get(&of.node)?.attempts.get(at)
+        self.nodes.get(&of.node)?.attempts.get(of.place()?)
     }
 
     /// The run as a whole: under way while a node is, otherwise what the worst of its nodes came to.

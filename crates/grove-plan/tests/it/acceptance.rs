@@ -49,14 +49,16 @@ fn plan(contract: Contract, reviewer: Option<bool>) -> Plan {
             focus: None,
             required,
         });
-        plan.nodes[0].work = Work::Child(Box::new(author));
-        plan.nodes.push(Node {
+        let mut nodes = plan.nodes.to_vec();
+        nodes[0].work = Work::Child(Box::new(author));
+        nodes.push(Node {
             id: NodeId::step(1).reviewer(),
             after: Vec::new(),
             group: None,
             reviews: Some(NodeId::step(1)),
             work: Work::Child(Box::new(child())),
         });
+        plan.nodes = nodes.into();
     }
     plan
 }

@@ -7,7 +7,8 @@ use grove_plan::{
 use grove_spec::Digest;
 
 use crate::world::{
-    World, called, chain, child, ended, leased, model_failure, returned, submission, text, turned,
+    World, called, chain, change_each, child, ended, leased, model_failure, returned, submission,
+    text, turned,
 };
 
 #[test]
@@ -441,11 +442,11 @@ fn nodes_side_by_side_begin_as_there_is_room_and_are_given_up_when_one_was_not_d
     ] {
         let mut plan = chain(vec![child(), child(), child(), child()]);
         let group = NodeId::from("1");
-        for (at, node) in plan.nodes.iter_mut().enumerate() {
+        change_each(&mut plan, |at, node| {
             node.id = NodeId::from(format!("1.{}", at + 1).as_str());
             node.after.clear();
             node.group = Some(group.clone());
-        }
+        });
         let concurrency = Some(2);
         plan.groups.insert(
             group,

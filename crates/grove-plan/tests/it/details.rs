@@ -10,7 +10,7 @@ use grove_plan::{
 use grove_spec::Digest;
 use serde_json::json;
 
-use crate::world::{World, chain, child, ended, model_failure, text};
+use crate::world::{World, chain, change_each, child, ended, model_failure, text};
 
 fn want(world: &mut World, id: &str, wish: Wish) {
     let (by, id) = ("x".to_owned(), id.to_owned());
@@ -117,7 +117,7 @@ fn the_time_of_one_child_is_not_the_time_of_all() {
     let mut children = vec![child(), child()];
     children[0].limits.max_execution_time_ms = Some(50);
     let mut plan = chain(children);
-    plan.nodes[1].after.clear();
+    change_each(&mut plan, |_, node| node.after.clear());
     let mut world = World::submitted(plan);
     world.lease(EffectKind::Start);
     let timer = world.open(EffectKind::Timer).unwrap();
@@ -128,17 +128,17 @@ fn the_time_of_one_child_is_not_the_time_of_all() {
 
 /// A step before, and children side by side after it, of which the rest is not begun once one was not done.
 fn two_steps(side_by_side: Vec<Child>) -> World {
-    let count = side_by_side.len();
     let mut children = vec![child()];
     children.extend(side_by_side);
     let mut plan = chain(children);
     let group = NodeId::step(2);
-    for at in 0..count {
-        let node = &mut plan.nodes[at + 1];
-        node.id = group.member(at);
-        node.after = vec![NodeId::step(1)];
-        node.group = Some(group.clone());
-    }
+    change_each(&mut plan, |at, node| {
+        if at > 0 {
+            node.id = group.member(at - 1);
+            node.after = vec![NodeId::step(1)];
+            node.group = Some(group.clone());
+        }
+    });
     let rules = GroupRules {
         concurrency: Some(1),
         fail_fast: true,
@@ -273,7 +273,7 @@ fn a_tree_that_nobody_took_is_not_waited_for_when_everything_stops() {
         child.place.worktree = Some(tree());
     }
     let mut plan = chain(children);
-    plan.nodes[1].after.clear();
+    change_each(&mut plan, |_, node| node.after.clear());
     let mut world = World::submitted(plan);
     let make = world.lease(EffectKind::Make);
     want(&mut world, "stop", Wish::Stop { now: false });

@@ -11,17 +11,17 @@ use grove_spec::acceptance::{Acceptance, AcceptanceContract, VerifyCommand};
 use grove_spec::chain::Step;
 use serde_json::json;
 
-use crate::world::{World, chain, child, ended, leased, model_failure, text};
+use crate::world::{World, chain, change_each, child, ended, leased, model_failure, text};
 
 /// Children side by side, as many as there are ways in which they end.
 fn side_by_side(finishes: &[Finish]) -> World {
     let mut plan = chain(finishes.iter().map(|_| child()).collect());
     let group = NodeId::step(1);
-    for (at, node) in plan.nodes.iter_mut().enumerate() {
+    change_each(&mut plan, |at, node| {
         node.id = group.member(at);
         node.after.clear();
         node.group = Some(group.clone());
-    }
+    });
     plan.groups.insert(group, GroupRules::default());
     let mut world = World::submitted(plan);
     for finish in finishes {
@@ -54,7 +54,7 @@ fn each_of_several_has_a_block_with_how_it_ended() {
 #[test]
 fn time_that_ran_out_and_an_empty_answer_are_said_in_capitals() {
     let mut plan = chain(vec![child()]);
-    plan.nodes[0].group = Some(NodeId::step(1));
+    change_each(&mut plan, |_, node| node.group = Some(NodeId::step(1)));
     plan.groups.insert(NodeId::step(1), GroupRules::default());
     plan.tree.timeout_ms = Some(50);
     let mut world = World::submitted(plan.clone());
@@ -97,7 +97,7 @@ fn of_several_the_work_that_does_not_count_is_what_matters() {
         (vec![1, 1], vec![true, true], "verified"),
     ] {
         let mut plan = chain(asks.iter().map(|at| asked(*at)).collect());
-        plan.nodes.iter_mut().for_each(|node| node.after.clear());
+        change_each(&mut plan, |_, node| node.after.clear());
         let mut world = World::submitted(plan);
         for is_asked in &asks {
             if *is_asked > 0 {

@@ -169,6 +169,15 @@ pub(crate) fn model_failure(failure: ModelFailure) -> Finish {
     })
 }
 
+/// Changes every node of a plan, which is given with its place.
+pub(crate) fn change_each(plan: &mut Plan, change: impl Fn(usize, &mut Node)) {
+    let mut nodes = plan.nodes.to_vec();
+    for (at, node) in nodes.iter_mut().enumerate() {
+        change(at, node);
+    }
+    plan.nodes = nodes.into();
+}
+
 /// A plan of children, each after the one before it.
 pub(crate) fn chain(children: Vec<Child>) -> Plan {
     let nodes = children.into_iter().enumerate().map(|(at, child)| Node {
