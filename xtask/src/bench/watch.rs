@@ -82,8 +82,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     if percent > OWED_PERCENT {
         return Err(format!("more than {OWED_PERCENT} % of a core"));
     }
-    if samples.percentile_ms(99).is_none_or(|ms| ms > OWED_MS) {
-        return Err(format!("p99 of more than {OWED_MS} ms"));
+    if samples.maximum_ms().is_none_or(|ms| ms > OWED_MS) {
+        return Err(format!("an event took more than {OWED_MS} ms"));
     }
     Ok(())
 }
@@ -335,9 +335,11 @@ impl Terminal {
         let Some(mut output) = output else { return };
         let mut portion = vec![0; 1 << 16];
         while let Ok(n @ 1..) = output.read(&mut portion) {
+            // Before the lock: somebody may be searching what was shown before.
+            let at = Instant::now();
             let bytes = portion.get(..n).unwrap_or_default().to_vec();
             let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-            shown.push((Instant::now(), bytes));
+            shown.push((at, bytes));
             drop(shown);
             self.news.notify_all();
         }
@@ -347,23 +349,20 @@ impl Terminal {
     fn wait_for(&self, wanted: &str) -> Result<Instant, String> {
         let until = Instant::now() + LIMIT;
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<u8> = Vec::new();
+        let mut last = String::new();
         loop {
-            let mut found = None;
             for (at, bytes) in shown.drain(..) {
-                all.extend(bytes);
-                let text = String::from_utf8_lossy(&all);
-                if found.is_none() && text.contains(wanted) {
-                    found = Some(at);
+                last.push_str(&String::from_utf8_lossy(&bytes));
+                if last.contains(wanted) {
+                    return Ok(at);
                 }
-            }
-            if let Some(found) = found {
-                return Ok(found);
+                // A text may begin in one portion and end in the next.
+                let kept = last.ceil_char_boundary(last.len().saturating_sub(wanted.len()));
+                last.drain(..kept);
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                let text = String::from_utf8_lossy(&all);
-                return Err(format!("`{wanted}` is not shown:\n{text}"));
+                return Err(format!("`{wanted}` is not shown"));
             }
             let waited = self.news.wait_timeout(shown, left);
             shown = waited.unwrap_or_else(PoisonError::into_inner).0;
