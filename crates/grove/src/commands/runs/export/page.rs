@@ -268,8 +268,15 @@ fn timeline(run: &Gathered, html: &mut Html) {
     }
 }
 
+/// What is counted of a child, in the order of the columns. Where a page is narrow each cell has its column's name beside it.
+const FIGURES: [&str; 5] = ["Input", "Cached", "Output", "Calls", "Cost"];
+
 fn spent(run: &Gathered, html: &mut Html) {
-    html.markup("<div class=\"wide\"><table>\n<tr><th>Child</th><th>Model</th><th class=\"n\">Input</th><th class=\"n\">Cached</th><th class=\"n\">Output</th><th class=\"n\">Calls</th><th class=\"n\">Cost</th></tr>\n");
+    html.markup("<div class=\"wide\"><table>\n<tr><th>Child</th><th>Model</th>");
+    for name in FIGURES {
+        html.element("<th class=\"n\">", name, "</th>");
+    }
+    html.markup("</tr>\n");
     for child in &run.children {
         let Some(node) = node(run, &child.node) else {
             continue;
@@ -287,14 +294,14 @@ fn spent(run: &Gathered, html: &mut Html) {
             .cost
             .map_or_else(String::new, |cost| format!("{cost:.4}"));
         html.element("<tr><td>", &format!("{} {}", node.id, node.agent), "</td>");
-        html.element("<td>", &models.join(", "), "</td>");
+        html.element("<td data-of=\"Model\">", &models.join(", "), "</td>");
         numbers(&usage, calls, &cost, html);
     }
     let calls = run.run.nodes.iter().flat_map(|node| &node.attempts);
     let calls: usize = calls.map(|it| it.tool_calls).sum();
     let cost = run.run.cost.filter(|cost| *cost > 0.0);
     let cost = cost.map_or_else(String::new, |cost| format!("{cost:.4}"));
-    html.markup("<tr><th>Everything</th><td></td>");
+    html.markup("<tr><td>Total</td><td data-of=\"Model\"></td>");
     numbers(&run.run.usage, calls, &cost, html);
     html.markup("</table></div>\n");
     if run.run.usage.estimated {
@@ -304,14 +311,17 @@ fn spent(run: &Gathered, html: &mut Html) {
 
 fn numbers(usage: &Usage, calls: usize, cost: &str, html: &mut Html) {
     let input = usage.input.saturating_add(usage.cache_write);
-    for text in [
+    let figures = [
         grouped(whole(input)),
         grouped(whole(usage.cached)),
         grouped(whole(usage.output)),
         grouped(calls),
         cost.to_owned(),
-    ] {
-        html.element("<td class=\"n\">", &text, "</td>");
+    ];
+    for (name, figure) in FIGURES.into_iter().zip(figures) {
+        html.tag("td", &[("class", "n"), ("data-of", name)])
+            .text(&figure)
+            .markup("</td>");
     }
     html.markup("</tr>\n");
 }
@@ -491,7 +501,7 @@ fn diff(patch: &BoundedText, html: &mut Html) {
 }
 
 fn ledger(run: &Gathered, html: &mut Html) {
-    html.markup("<div class=\"wide\"><table>\n<tr><th>Child</th><th>Required</th><th>Observed</th><th>Accepted</th></tr>\n");
+    html.markup("<div class=\"wide\"><table>\n<tr><th>Child</th><th>Required</th><th>Observed</th><th>Outcome</th></tr>\n");
     for child in &run.children {
         let Some(node) = node(run, &child.node) else {
             continue;
@@ -499,13 +509,13 @@ fn ledger(run: &Gathered, html: &mut Html) {
         html.element(
             "<tr><td>",
             &format!("{} {}", node.id, node.agent),
-            "</td><td>",
+            "</td><td data-of=\"Required\">",
         );
         html.text(child.asked.unwrap_or("nothing"));
         for command in &child.commands {
             html.element("<br><code>", command, "</code>");
         }
-        html.markup("</td><td>");
+        html.markup("</td><td data-of=\"Observed\">");
         for check in &node.checks {
             let (id, end, ms, held) = (&check.id, &check.end, check.milliseconds, &check.sandbox);
             html.element(
@@ -524,7 +534,7 @@ fn ledger(run: &Gathered, html: &mut Html) {
         for (what, line) in node.remarks() {
             html.element("<p>", &format!("{what}: {line}"), "</p>");
         }
-        html.markup("</td><td>");
+        html.markup("</td><td data-of=\"Outcome\">");
         html.tag(
             "span",
             &[("class", class(node.state, node.rejected.is_some()))],
