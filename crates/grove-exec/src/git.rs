@@ -281,15 +281,7 @@ impl Git {
             "-",
         ];
         let applied = self.run(folder, &words, &[], Some(patch));
-        let words = [
-            "diff",
-            "--name-only",
-            "--diff-filter=U",
-            "-z",
-            "--no-ext-diff",
-        ];
-        let unmerged = self.run(folder, &words, &[], None)?;
-        let names = names(&unmerged);
+        let names = self.unmerged(folder)?;
         match applied {
             // Files that are changed and not committed are in the way of a merge, but not of a patch that fits.
             Err(error) if names.is_empty() => {
@@ -299,6 +291,25 @@ impl Git {
             }
             _ => Ok(names),
         }
+    }
+
+    /// The files of a working tree that are in conflict.
+    pub fn unmerged(&self, folder: &Path) -> Result<Vec<String>, GitError> {
+        let words = [
+            "diff",
+            "--name-only",
+            "--diff-filter=U",
+            "-z",
+            "--no-ext-diff",
+        ];
+        Ok(names(&self.run(folder, &words, &[], None)?))
+    }
+
+    /// Whether all that a patch does is done in a working tree already. Its names begin with the folder `below`.
+    pub fn has_patch(&self, folder: &Path, patch: &[u8], below: &Path) -> bool {
+        let strip = strip(below);
+        let words = ["apply", "--reverse", "--check", "--binary", &strip, "-"];
+        patch.is_empty() || self.run(folder, &words, &[], Some(patch)).is_ok()
     }
 
     /// The filters that the configuration names, whoever wrote it: a child can write that of a submodule.

@@ -4,7 +4,7 @@ use grove_spec::acceptance::{AcceptanceLevel, Criterion, CriterionSeverity, Evid
 use serde::{Deserialize, Serialize};
 
 use crate::contract::{CheckResult, Contract};
-use crate::report::{CommandStatus, CriterionStatus, Report};
+use crate::report::{CommandStatus, CriterionStatus, NO_REPORT, Report};
 
 /// Everything that is known of a child's work once nothing of it runs any more.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,7 +77,13 @@ impl Contract {
         let usual = Report::default();
         let report = seen.report.as_ref().unwrap_or(&usual);
         if self.level == AcceptanceLevel::Attested && seen.report.is_none() {
-            missing(format!("there is no report ({})", seen.notes.join("; ")));
+            let why = seen.notes.iter().filter(|note| *note != NO_REPORT);
+            let why: Vec<&str> = why.map(String::as_str).collect();
+            missing(if why.is_empty() {
+                NO_REPORT.to_owned()
+            } else {
+                format!("{NO_REPORT} ({})", why.join("; "))
+            });
         }
         for criterion in &self.criteria {
             if criterion.severity != Some(CriterionSeverity::Recommended)

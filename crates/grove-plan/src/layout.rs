@@ -73,6 +73,12 @@ pub struct Layout<'a> {
 pub fn lay_out(steps: &[Step], rules: LayoutRules) -> Result<Layout<'_>, Vec<Diagnostic>> {
     let mut layout = Layout::default();
     let mut findings = Vec::new();
+    if steps.is_empty() {
+        let nothing = Diagnostic::new(Code::RequestInvalid, "there is no step to run");
+        return Err(vec![
+            nothing.with_help("add a step with an agent and a task"),
+        ]);
+    }
     let mut previous: Vec<NodeId> = Vec::new();
     let mut outputs: BTreeMap<String, Vec<NodeId>> = BTreeMap::new();
     for (at, step) in steps.iter().enumerate() {

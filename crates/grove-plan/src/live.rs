@@ -30,6 +30,8 @@ pub type Signs<'s, 'a> = &'s dyn Fn(&NodeId) -> Option<Sign<'a>>;
 pub struct LiveRun<'a> {
     /// How far it is.
     pub state: Execution,
+    /// Why it is so.
+    pub reason: Option<String>,
     /// Whether it was told to stop.
     pub is_stopping: bool,
     /// Its steps, in the order of the plan.
@@ -110,6 +112,7 @@ impl<'a> LiveRun<'a> {
         let cost = costs.try_fold(0_u64, |sum, cost| Some(sum.saturating_add(cost?)));
         Self {
             state: state.run(),
+            reason: state.reason(),
             is_stopping: state.stop.is_some() && state.ended.is_none(),
             tokens: state.spent.counted(),
             cost,

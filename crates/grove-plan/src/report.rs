@@ -11,6 +11,9 @@ use finding::{lenient, places};
 
 /// The tag of a fence, and the name of the tool, with which a report is given.
 pub const REPORT_TAG: &str = "acceptance-report";
+
+/// What is noted where there is none at all.
+pub(crate) const NO_REPORT: &str = "there is no report";
 /// What a child says of its work.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -137,7 +140,7 @@ pub fn report_in(text: &str) -> FoundReport {
         }
     }
     if notes.is_empty() {
-        notes.push("there is no report".to_owned());
+        notes.push(NO_REPORT.to_owned());
     }
     FoundReport {
         report: None,

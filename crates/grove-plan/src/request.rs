@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
+use grove_spec::acceptance::Acceptance;
 use grove_spec::chain::{self, Step};
 use grove_spec::money::millionths;
 use grove_spec::text::first_names;
@@ -147,12 +148,14 @@ impl Request {
         };
         let file = json!({ "name": "request", "description": "request", "chain": steps });
         let parsed = chain::parse(&file.to_string(), chain::Format::Json);
-        let wrong: Vec<Diagnostic> = parsed
-            .diagnostics
-            .iter()
-            .filter(|finding| finding.is_error())
-            .cloned()
-            .collect();
+        // Somebody waits for the answer to a request, so that a key without effect is a mistake to be mended now.
+        let is_wrong =
+            |finding: &&Diagnostic| finding.is_error() || finding.code == Code::ChainUnknownKey;
+        let found = parsed.diagnostics.iter().filter(is_wrong);
+        let mut wrong: Vec<Diagnostic> = found.cloned().collect();
+        let asked = parsed.chain.steps.iter().flat_map(Step::acceptances);
+        let unknown = asked.flat_map(Acceptance::unknown_keys);
+        wrong.extend(unknown.map(|message| Diagnostic::new(Code::RequestInvalid, message)));
         if !wrong.is_empty() {
             return Err(wrong);
         }
@@ -236,23 +239,35 @@ const fn field(
 
 /// Every field of a request.
 pub(crate) const FIELDS: &[RequestField] = &[
-    field("agent", &[], Form::Text, true, "who is asked"),
+    field(
+        "agent",
+        &[],
+        Form::Text,
+        true,
+        "the agent that does the work",
+    ),
     field(
         "task",
         &[],
         Form::Text,
         true,
-        "for what; `{task}` in a chain",
+        "what it should do; `{task}` in a chain",
     ),
-    field("tasks", &[], Form::List, true, "tasks side by side"),
+    field("tasks", &[], Form::List, true, "tasks that run in parallel"),
     field(
         "chain",
         &[],
         Form::List,
         true,
-        "steps one after the other; `{previous}` in a task is the answer before",
+        "steps that run in sequence; `{previous}` in a task is the previous answer",
     ),
-    field("chainName", &[], Form::Text, true, "a saved chain"),
+    field(
+        "chainName",
+        &[],
+        Form::Text,
+        true,
+        "the name of a saved chain",
+    ),
     field("model", &[], Form::Text, true, "provider/id"),
     field(
         "engine",
@@ -261,57 +276,63 @@ pub(crate) const FIELDS: &[RequestField] = &[
         true,
         "`native` or an agent program such as `claude`",
     ),
-    field("cwd", &[], Form::Text, true, "where it works"),
+    field("cwd", &[], Form::Text, true, "the folder to work in"),
     field(
         "worktree",
         &[],
         Form::Flag,
         true,
-        "a working tree for each child",
+        "give each child its own git working tree",
     ),
     field(
         "background",
         &["async"],
         Form::Flag,
         true,
-        "answer at once, wait later",
+        "return at once; `wait` later",
     ),
     field(
         "concurrency",
         &[],
         Form::Number,
         false,
-        "children at a time",
+        "how many children of a step run at the same time",
     ),
     field(
         "failFast",
         &[],
         Form::Flag,
         false,
-        "begin no more of `tasks` once one was not done",
+        "start no more of `tasks` after one has failed",
     ),
     field(
         "context",
         &[],
         Form::Context,
         false,
-        "`fresh`, or `fork:RUN.NODE`: begin with that conversation",
+        "`fresh`, or `fork:RUN.NODE` to start from that conversation",
     ),
     field(
         "timeoutMs",
         &["maxRuntimeMs"],
         Form::Number,
         true,
-        "wall time of the whole run",
+        "time limit for the whole run",
     ),
     field(
         "maxTokens",
         &[],
         Form::Number,
         true,
-        "tokens of the whole run",
+        "token limit for the whole run",
     ),
-    field("maxCost", &[], Form::Money, false, "money of the whole run"),
+    field(
+        "maxCost",
+        &[],
+        Form::Money,
+        false,
+        "cost limit for the whole run, in the currency of the prices",
+    ),
     field(
         "acceptance",
         &[],
@@ -324,15 +345,15 @@ pub(crate) const FIELDS: &[RequestField] = &[
         &[],
         Form::Object,
         false,
-        "the JSON Schema of the answer",
+        "a JSON Schema for the answer",
     ),
-    field("output", &[], Form::Any, false, "the file for the answer"),
+    field("output", &[], Form::Any, false, "a file for the answer"),
     field(
         "outputMode",
         &[],
         Form::Any,
         false,
-        "`inline`, or `file-only`: the answer is in the file alone",
+        "`inline`, or `file-only`: the answer is only in the file",
     ),
     field("reads", &[], Form::Any, false, "files to read first"),
     field(
@@ -340,21 +361,21 @@ pub(crate) const FIELDS: &[RequestField] = &[
         &["includeProgress"],
         Form::Any,
         false,
-        "keep a file about how far it is",
+        "keep a progress file",
     ),
     field(
         "skills",
         &["skill"],
         Form::Any,
         false,
-        "skills in place of the agent's",
+        "skills to use instead of the agent's",
     ),
     field(
         "control",
         &[],
         Form::Control,
         false,
-        "when a child needs attention",
+        "when a child is said to need attention",
     ),
     field(
         "maxOutput",
@@ -368,36 +389,42 @@ pub(crate) const FIELDS: &[RequestField] = &[
         &[],
         Form::Text,
         false,
-        "the folder for files of sessions",
+        "the folder for session files",
     ),
     field(
         "chainDir",
         &[],
         Form::Text,
         false,
-        "the folder in which `{chain_dir}` is made",
+        "the folder in which `{chain_dir}` is created",
     ),
     field(
         "agentScope",
         &[],
         Form::Scope,
         false,
-        "whose agents and chains: `user`, `project`, `both`",
+        "whose agents and chains to use: `user`, `project` or `both`",
     ),
     field(
         "clarify",
         &[],
         Form::Flag,
         false,
-        "nobody is asked before a start",
+        "has no effect: nobody is asked before a run starts",
     ),
-    field("artifacts", &[], Form::Flag, false, "texts are always kept"),
+    field(
+        "artifacts",
+        &[],
+        Form::Flag,
+        false,
+        "has no effect: texts are always kept with the run",
+    ),
     field(
         "submitKey",
         &[],
         Form::Text,
         false,
-        "asking again with the same key gives the same run",
+        "asking again with the same key returns the same run",
     ),
 ];
 
@@ -489,7 +516,7 @@ fn kept(form: &Form, value: &Value) -> Value {
 /// What is wrong with a value, and what to do.
 fn misfit(key: &str, form: &Form, value: &Value) -> Option<(String, &'static str)> {
     let (fits, wanted, help) = match form {
-        Form::Text => (value.is_string(), "a text", "put it into quotes"),
+        Form::Text => (value.is_string(), "text", "put it into quotes"),
         Form::Number => (
             value.as_u64().is_some_and(|number| number > 0),
             "a whole number above zero",
@@ -536,6 +563,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_has_no_effect_is_said_to_have_none() {
+        for name in ["clarify", "artifacts"] {
+            let field = FIELDS.iter().find(|field| field.name == name).unwrap();
+            assert!(field.meaning.starts_with("has no effect: "), "{name}");
+        }
+    }
+
+    #[test]
     fn a_request_is_read_or_refused_with_the_field() {
         for (value, expected) in [
             (json!({"agent": "scout", "task": "look"}), Ok("look")),
@@ -546,7 +581,7 @@ mod tests {
             (json!({"agent": "scout"}), Err("`task` is missing")),
             (
                 json!({"agent": 5, "task": "x"}),
-                Err("`agent` has to be a text"),
+                Err("`agent` has to be text"),
             ),
             (
                 json!({"agent": "a", "task": "x", "timeoutMs": 1, "maxRuntimeMs": 2}),
@@ -600,6 +635,31 @@ mod tests {
         let one = json!({"agent": "a", "task": "{previous}", "skill": "s", "outputMode": "loud"});
         let wrong = parse_request(&one).unwrap().steps().unwrap_err();
         assert!(wrong[0].message.contains("outputMode"), "{wrong:?}");
+        // What has no effect in a chain's file is refused where somebody waits for the answer.
+        for (steps, expected) in [
+            (json!([{"agent": "a", "tsk": "x"}]), "`tsk`"),
+            (
+                json!([{"parallel": [{"agent": "a", "acceptence": "checked"}]}]),
+                "`acceptence`",
+            ),
+            (
+                json!([{"agent": "a", "acceptance": {"verfy": ["false"]}}]),
+                "`acceptance.verfy` is not known",
+            ),
+        ] {
+            let wrong = parse_request(&json!({ "chain": steps }))
+                .unwrap()
+                .steps()
+                .unwrap_err();
+            assert!(wrong[0].message.contains(expected), "{wrong:?}");
+        }
+        let fine = json!([{"agent": "a", "task": "x", "acceptance": {"verify": ["true"]}}]);
+        assert!(
+            parse_request(&json!({ "chain": fine }))
+                .unwrap()
+                .steps()
+                .is_ok()
+        );
         let all = json!({"agent": 1, "task": 2, "x": 3});
         assert_eq!(parse_request(&all).map_err(|all| all.len()), Err(3));
     }

@@ -14,7 +14,7 @@ use crate::event::{
     ReviewVerdict, Times, TreeBefore,
 };
 use crate::evidence::Seen;
-use crate::ids::{Attempt, CallId, EffectId};
+use crate::ids::{Attempt, CallId, EffectId, NodeId};
 use crate::nodes::Nodes;
 use crate::usage::Usage;
 
@@ -525,6 +525,29 @@ impl State {
             nodes.map(|node| &node.execution)
         };
         worst_of(asked_for).unwrap_or(Execution::Complete)
+    }
+}
+
+impl State {
+    /// Why the run is as it is: what kept it from being done, or whose work does not count.
+    pub fn reason(&self) -> Option<String> {
+        let run = self.run();
+        if run != Execution::Complete {
+            return run.reason();
+        }
+        let is_rejected = |node: &NodeState| {
+            node.accepted.is_rejected() && !node.is_review && node.items.is_none()
+        };
+        let rejected = self.nodes.iter().filter(|(_, node)| is_rejected(node));
+        let rejected: Vec<&NodeId> = rejected.map(|(id, _)| id).collect();
+        match rejected.as_slice() {
+            [] => None,
+            [one] => Some(format!("the work of {one} was not accepted")),
+            several => Some(format!(
+                "the work of {} children was not accepted",
+                several.len()
+            )),
+        }
     }
 }
 

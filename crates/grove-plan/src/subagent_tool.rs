@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use crate::request::FIELDS;
+use crate::request::{FIELDS, RequestField};
 
 /// What the tool is called.
 pub const SUBAGENT: &str = "subagent";
@@ -50,56 +50,67 @@ const fn action(
     }
 }
 
+/// What a run has to be given.
+pub const NEEDS_OF_RUN: &str = "`agent` and `task`, `tasks`, `chain` or `chainName`";
+
+/// The fields of which a run has one.
+const WORK: [&str; 4] = ["agent", "tasks", "chain", "chainName"];
+
 /// Everything that the tool does.
 pub const ACTIONS: &[ToolAction] = &[
     action(
         "run",
         true,
-        "agent + task, tasks, chain or chainName",
-        "begins a run; this is the action when none is said",
+        NEEDS_OF_RUN,
+        "starts a run; the default action",
     ),
     action(
         "wait",
         true,
         "run, token",
-        "waits for its result, at most 50 s at a time",
+        "waits for the result, at most 50 s per call",
     ),
     action(
         "ack",
         false,
         "run, token, delivery",
-        "says that you have the result",
+        "confirms that you have the result",
     ),
     action(
         "status",
         true,
         "run, or nothing",
-        "says how far it is, or which runs are open",
+        "says how far the run is, or which runs are open",
     ),
-    action("answer", true, "run, message", "answers what a child asks"),
+    action("answer", true, "run, message", "answers a child's question"),
     action(
         "steer",
         false,
         "run, message",
-        "tells a working child something",
+        "gives a working child a message",
     ),
     action("interrupt", false, "run", "pauses a child"),
     action(
         "resume",
         false,
-        "run, message if any",
-        "lets a paused or ended child go on",
+        "run, optionally message",
+        "continues a paused or ended child",
     ),
-    action("stop", true, "run", "ends it"),
-    action("show", false, "run", "everything of a run"),
+    action("stop", true, "run", "ends the run"),
+    action("show", false, "run", "shows everything about the run"),
     action(
         "apply",
         false,
         "run",
-        "takes over what children changed in working trees",
+        "brings in what children changed in working trees",
     ),
-    action("list", false, "what, if any", "agents, chains and runs"),
-    action("get", false, "agent or chainName", "one of them in full"),
+    action(
+        "list",
+        false,
+        "optionally what",
+        "lists agents, chains and runs",
+    ),
+    action("get", false, "agent or chainName", "shows it in full"),
     action(
         "create",
         false,
@@ -108,8 +119,8 @@ pub const ACTIONS: &[ToolAction] = &[
     ),
     action("update", false, "agent or chainName, config", "changes it"),
     action("delete", false, "agent or chainName", "deletes it"),
-    action("doctor", false, "nothing", "what is wrong here"),
-    action("help", false, "nothing", "every field and action"),
+    action("doctor", false, "nothing", "says what is wrong here"),
+    action("help", false, "nothing", "explains every action and field"),
 ];
 
 /// The fields of the tool that are none of a request: the name, the type, whether children have it, and what a model is told.
@@ -119,13 +130,13 @@ const OWN: &[(&str, &str, bool, &str)] = &[
         "message",
         "string",
         true,
-        "an answer, or what a child is to hear",
+        "an answer, or a message for a child",
     ),
     (
         "token",
         "string",
         false,
-        "what `run` gave: it owns the result",
+        "from the answer to `run`; whoever has it owns the result",
     ),
     ("delivery", "string", false, "the id of a result"),
     (
@@ -142,7 +153,7 @@ const OWN: &[(&str, &str, bool, &str)] = &[
 const UNNAMED: &[(&str, &str)] = &[
     (
         "parentModel",
-        "your own model, for children that name none; hosts that tell it need not",
+        "your own model, for children that name none; not needed if your host already provides it",
     ),
     (
         "parentSession",
@@ -151,19 +162,19 @@ const UNNAMED: &[(&str, &str)] = &[
 ];
 
 /// What a child is told of the tool.
-pub const OF_CHILDREN: &str = "Asks other agents for work and gives what came of it. One: `agent` and `task`. Several side by \
-side: `tasks`, each with `agent` and `task`. One after the other: `chain`. With `background` it gives the run's id at once; \
-`action` is then `wait`, `status`, `answer` (with `message`) or `stop`, with `run`.";
+pub const OF_CHILDREN: &str = "Delegates work to other agents and returns their results. To one: `agent` and `task`. To several \
+in parallel: `tasks`, each with `agent` and `task`. In sequence: `chain`. With `background` it returns the run's id at once; then \
+call it with that `run` and an `action`: `wait`, `status`, `answer` (with `message`) or `stop`.";
 
 /// What a model is told of the tool.
 pub fn description(caller: Caller) -> String {
     match caller {
         Caller::Child => OF_CHILDREN.to_owned(),
         Caller::Host => {
-            let mut text = "Delegates work to other agents. One: `agent` and `task`. Several side by side: `tasks`. One \
-after the other: `chain`. A run goes on by itself, whatever happens to you: the answer names it and a token; keep both. It is \
-waited for at most 50 s, with `background` not at all; then `wait`, as often as it takes, and `ack` the result once you have \
-it. The same delivery id is the same result. `list` says whom you can ask.\n"
+            let mut text = "Delegates work to other agents. To one: `agent` and `task`. To several in parallel: `tasks`. In \
+sequence: `chain`. A run continues by itself, whatever happens to you: the answer names the run and a token; keep both. A call \
+waits at most 50 s, with `background` not at all; then call `wait`, as often as necessary, and `ack` the result once you have it. \
+The same delivery id means the same result. `list` shows whom you can ask.\n"
                 .to_owned();
             for action in ACTIONS {
                 let _ = writeln!(
@@ -183,7 +194,7 @@ pub fn schema(caller: Caller) -> Value {
     let names = actions(caller).map(|action| action.name);
     properties.insert(
         "action".to_owned(),
-        json!({ "type": "string", "enum": names.collect::<Vec<_>>(), "description": "`run` when left out" }),
+        json!({ "type": "string", "enum": names.collect::<Vec<_>>(), "description": "default: `run`" }),
     );
     for field in FIELDS.iter().filter(|field| field.in_schema) {
         let Some(form) = field.schema_type() else {
@@ -234,14 +245,26 @@ pub fn help() -> String {
 }
 
 const STEPS: &str = "
-A task of `tasks` and a step of `chain` has `agent` and `task`, and if need be `label`, `model`, `engine`, `skills`, `cwd`,
-`output`, `outputMode`, `reads`, `progress`, `outputSchema`, `acceptance` and, in `tasks`, `count`. A step may be `parallel`, a
-list of tasks, with `concurrency`, `failFast` and `worktree`; or `expand` (`from`: `output` of an earlier step and `path`) with one
-task as `parallel` and `collect`. `as` names a step's answer, which later tasks have as `{outputs.NAME}`.
+A task in `tasks` and a step in `chain` have `agent` and `task`, and optionally `label`, `model`, `engine`, `skills`, `cwd`,
+`output`, `outputMode`, `reads`, `progress`, `outputSchema`, `acceptance` and, in `tasks`, `count`. Instead, a step may have
+`parallel`, a list of tasks, with `concurrency`, `failFast` and `worktree`; or `expand` (`from`: the `output` of an earlier step and
+a `path` in it), with one task as `parallel`, and `collect`. `as` names a step's answer, and later tasks can use it as
+`{outputs.NAME}`.
 
-`config` of an agent has the fields of its file (`grove agents show NAME` names them), and `systemPrompt` is its text; of a
-chain `name`, `description` and `steps`. A field that is false or empty is taken out.
+`config` for an agent has the fields of its file (`get` shows them), and `systemPrompt` for its text; for a chain it has `name`,
+`description` and `steps`. `update` removes a field that is false or empty.
 ";
+
+/// Whether a request names no work at all. One with fields that no request has is not meant: those are its first fault.
+pub fn names_no_work(fields: &Map<String, Value>) -> bool {
+    let is_known = |name: &String| {
+        let is_it = |field: &RequestField| {
+            field.name == name.as_str() || field.others.contains(&name.as_str())
+        };
+        FIELDS.iter().any(is_it)
+    };
+    fields.keys().all(is_known) && !WORK.iter().any(|name| fields.contains_key(*name))
+}
 
 /// Whether a field is the tool's own, and none of a request.
 pub fn is_own_field(name: &str) -> bool {
@@ -357,6 +380,21 @@ mod tests {
             faults("", &wrong, &mut found);
             assert!(!found.is_empty(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_request_that_names_no_work_is_told_from_one_with_other_faults() {
+        for (fields, expected) in [
+            (json!({}), true),
+            (json!({ "task": "x", "async": true }), true),
+            (json!({ "agent": "a" }), false),
+            (json!({ "tasks": [] }), false),
+            (json!({ "agnt": "a", "task": "x" }), false),
+        ] {
+            let found = names_no_work(fields.as_object().unwrap());
+            assert_eq!(found, expected, "{fields}");
+        }
+        assert!(WORK.iter().all(|name| NEEDS_OF_RUN.contains(name)));
     }
 
     #[test]

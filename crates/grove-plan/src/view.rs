@@ -176,6 +176,9 @@ pub struct AttemptView {
     pub state: &'static str,
     /// Why it is so.
     pub cause: Option<Value>,
+    /// The same in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// What it spent.
     pub usage: Usage,
     /// Runs that it asked for, and those below them.
@@ -252,7 +255,7 @@ impl RunView {
             id: id.to_owned(),
             state: run.word(),
             cause: cause_of(&run),
-            reason: run.reason(),
+            reason: state.reason(),
             acceptance: acceptance_of(&nodes),
             nodes,
             usage: state.spent,
@@ -518,6 +521,7 @@ fn attempt_view(at: usize, child: &Child, attempt: &AttemptState) -> AttemptView
         model: child.models.get(attempt.model).cloned().unwrap_or_default(),
         state: attempt.execution.word(),
         cause: cause_of(&attempt.execution),
+        reason: attempt.execution.reason(),
         usage: attempt.usage,
         delegated: attempt.delegated.clone(),
         turns: attempt.turns,

@@ -40,6 +40,24 @@ pub enum Recording {
     },
 }
 
+impl Recording {
+    /// Says what would keep a run from being answered from it.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Replay { file, strict } => tape_in(file, *strict).map(drop),
+            Self::Record(_) => Ok(()),
+        }
+    }
+}
+
+/// Reads a recording.
+fn tape_in(file: &Path, strict: bool) -> Result<Tape, String> {
+    let bytes = files::read_bounded(file, MOST_RECORDED);
+    let bytes = bytes.map_err(|error| format!("{error}: {}", error.source))?;
+    let tape = Tape::read(BufReader::new(bytes.as_slice()), strict);
+    tape.map_err(|error| error.to_string())
+}
+
 /// A model that can be asked.
 pub struct ModelSource {
     /// Who answers.
@@ -201,10 +219,7 @@ impl Models {
         if let Some((.., tape)) = known {
             return Ok(Player::new(Arc::clone(tape), places.clone()));
         }
-        let bytes = files::read_bounded(file, MOST_RECORDED);
-        let bytes = bytes.map_err(|error| format!("{error}: {}", error.source))?;
-        let tape = Tape::read(BufReader::new(bytes.as_slice()), strict);
-        let tape = Arc::new(tape.map_err(|error| error.to_string())?);
+        let tape = Arc::new(tape_in(file, strict)?);
         if tapes.len() >= MOST_TAPES {
             tapes.remove(0);
         }

@@ -36,7 +36,7 @@ pub(crate) fn offered(agents: &Agents) -> BTreeMap<String, &Agent> {
 
 /// An agent as an entry of a list.
 pub(crate) fn entry(name: &str, agent: &Agent) -> Prompt {
-    let task = task_argument("what the agent is to do");
+    let task = task_argument("what the agent should do");
     Prompt::new(name, agent.description().map(one_line), Some(vec![task]))
 }
 

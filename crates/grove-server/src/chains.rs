@@ -26,7 +26,7 @@ pub(crate) fn offered(chains: &Chains) -> BTreeMap<String, &Chain> {
 
 /// A chain as an entry of a list.
 pub(crate) fn entry(name: &str, chain: &Chain) -> Prompt {
-    let task = agents::task_argument("what is to be done; what was spoken of last when left out");
+    let task = agents::task_argument("what should be done; if left out, what was asked for last");
     Prompt::new(name, chain.description().map(one_line), Some(vec![task]))
 }
 
@@ -40,25 +40,25 @@ pub(crate) fn get(chain: &Chain, given: Option<&JsonObject>) -> Result<GetPrompt
     let (task, whose) = match task {
         Some(task) => (
             task,
-            "Give this task as it is, and add what the children have to know and it does not say.",
+            "Pass this task on as it is, and add whatever the children need to know that it does not say.",
         ),
         None => (
             "…".to_owned(),
-            "The task is what was asked for last in this conversation; write it out. If nothing was, ask.",
+            "The task is what was asked for last in this conversation; write it out in full. If nothing was asked for, ask.",
         ),
     };
     let call = json!({ "chainName": name, "task": task, "background": true });
     let text = format!(
         "Run the chain `{name}` with the tool `subagent` of the server `grove`, and report what came of it.\n\
          What it does: {description}\n\
-         Who works, in this order: {}.\n\n\
+         Its agents, in this order: {}.\n\n\
          1. Call `subagent` with {call}\n   {whose} The children see nothing of this conversation.\n\
-         2. Call it with `action` `wait` and the run and token that it gave, as often as it takes. When a child asks \
-         something that you cannot answer from this conversation, ask the person; then `answer`.\n\
-         3. Tell the person the result in full where it is short, and what decides where it is long. Do not do the \
-         children's work again. A result that was rejected or failed is told as that, with the reason. What was changed in \
-         working trees is brought in with `apply` when the person wants it.\n\
-         4. Call it with `action` `ack` and the delivery once the person has the result.\n",
+         2. Call it with `action` `wait` and the run and token from its answer, as often as necessary. When a child asks \
+         something that you cannot answer from this conversation, ask the person, then use `answer`.\n\
+         3. Tell the person the result: in full if it is short, otherwise what matters most. Do not repeat the children's \
+         work. If the result was rejected or the run failed, say so and why. Use `apply` to bring in what was changed in \
+         working trees if the person wants it.\n\
+         4. Once the person has the result, call it with `action` `ack`, the run, the token and the delivery.\n",
         steps.join(", then "),
     );
     let result = GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]);

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use grove_skills::Look;
 use grove_skills::disclosure::SessionCell;
+use grove_spec::text::one_line;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelledNotificationParam, CustomRequest,
     CustomResult, ErrorCode, ExtensionCapabilities, GetPromptRequestParams, GetPromptResponse,
@@ -23,7 +24,8 @@ use crate::subagents::UnderWay;
 use crate::subscriptions::Wanted;
 use crate::work::{self, Work};
 use crate::{
-    changes, pages, prompts, resources, skills_extension, subagents, subscriptions, tools,
+    changes, pages, parameters, prompts, resources, skills_extension, subagents, subscriptions,
+    tools,
 };
 
 /// What a host puts before its model once, so it is short.
@@ -196,7 +198,8 @@ impl ServerHandler for Connection {
                     .iter()
                     .map(|it| format!("`{}`", it.name))
                     .collect();
-                let message = format!("there is no tool `{name}`; there are {}", names.join(", "));
+                let (name, names) = (one_line(name), names.join(", "));
+                let message = format!("there is no tool `{name}`; the tools are {names}");
                 return Err(ErrorData::invalid_params(message, None));
             }
         };
@@ -316,9 +319,18 @@ impl ServerHandler for Connection {
                 })
                 .await?
             }
-            unknown => {
-                let message = format!("there is no method `{unknown}`");
-                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+            method => {
+                let version = context.protocol_version();
+                let has_handshake = version.is_none_or(|version| version.has_initialize());
+                let misfit = parameters::misfit(method, params.as_ref(), has_handshake);
+                let error = misfit.map_or_else(
+                    || {
+                        let message = format!("there is no method `{}`", one_line(method));
+                        ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
+                    },
+                    |message| ErrorData::invalid_params(message, None),
+                );
+                Err(error)
             }
         };
         answer.map(CustomResult::new)

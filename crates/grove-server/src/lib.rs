@@ -19,6 +19,7 @@ mod http;
 mod lines;
 mod mime;
 mod pages;
+mod parameters;
 mod prompts;
 mod resources;
 mod served_library;

@@ -20,7 +20,7 @@ pub(crate) fn parse(cursor: &str) -> Result<String, ErrorData> {
         .strip_prefix(MARK)
         .filter(|_| cursor.len() <= MAX_CURSOR)
         .map(str::to_owned)
-        .ok_or_else(|| ErrorData::invalid_params("this is not a cursor of this server", None))
+        .ok_or_else(|| ErrorData::invalid_params("`cursor` is not one that this server gave", None))
 }
 
 /// The cursor of the entries after one.

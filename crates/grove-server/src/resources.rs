@@ -82,7 +82,7 @@ pub(crate) const RUN: &str = "run://";
 /// The forms that URIs have.
 pub(crate) fn templates(has_runs: bool) -> Vec<ResourceTemplate> {
     let skills = ResourceTemplate::new("skill://{+skill}/{+file}", "skill file").with_description(
-        "A file of a skill: `SKILL.md` is the skill, other files are named by it",
+        "A file of a skill: `SKILL.md` is the skill itself and names its other files",
     );
     let runs = ResourceTemplate::new("run://{run}", "run")
         .with_description("A run of child agents, as `grove runs show --json` prints it")
@@ -142,12 +142,12 @@ pub(crate) fn read(library: &ServedLibrary, wanted: &str) -> Result<ResourceCont
             // The next look says that the skill changed, and then there is no such resource.
             Err(ReadRefusal::Changed) => continue,
             Err(ReadRefusal::Fs(error)) => {
-                let message = format!("{} cannot be given: {}", one_line(wanted), error.source);
+                let message = format!("{} cannot be read: {}", one_line(wanted), error.source);
                 Err(ErrorData::invalid_params(message, None))
             }
         };
     }
-    let message = format!("{} changes all the time", one_line(wanted));
+    let message = format!("{} keeps changing; ask again", one_line(wanted));
     Err(ErrorData::internal_error(message, None))
 }
 

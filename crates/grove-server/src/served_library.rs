@@ -83,14 +83,14 @@ impl ServedLibrary {
         let hits = found.hits.iter();
         let nodes: Vec<Node> = hits.map(|hit| Node::Skill(hit.skill)).collect();
         if nodes.is_empty() {
-            return "No skill fits these words.\n".to_owned();
+            return "No skill matches these words.\n".to_owned();
         }
         let home = look.world.environment.home.as_deref();
         let listed = list_children(&found.snapshot, &nodes, home).text;
         if anything_fits(&found.hits) {
             listed
         } else {
-            format!("Nothing fits well. The nearest are:\n{listed}")
+            format!("Nothing matches well. The nearest are:\n{listed}")
         }
     }
 

@@ -38,8 +38,8 @@ pub enum ServeError {
     /// The address is one that other machines reach.
     #[error("{0} is not an address of this machine alone")]
     NotLoopback(std::net::SocketAddr),
-    /// The client did not begin as the protocol wants.
-    #[error("the client did not begin as the protocol wants: {0}")]
+    /// The client did not begin as the protocol requires.
+    #[error("the client did not begin as the protocol requires: {0}")]
     Beginning(String),
     /// The connection broke.
     #[error("the connection broke")]

@@ -91,8 +91,11 @@ pub(crate) fn get(
     work: &Work,
 ) -> Result<Value, ErrorData> {
     let invalid = |message: String| ErrorData::invalid_params(message, None);
-    let wanted = params.and_then(|params| params.get("uri")?.as_str());
-    let wanted = wanted.ok_or_else(|| invalid("`uri` is missing".to_owned()))?;
+    let wanted = match params.and_then(|params| params.get("uri")) {
+        Some(Value::String(wanted)) => wanted,
+        None | Some(Value::Null) => return Err(invalid("`uri` is missing".to_owned())),
+        Some(_) => return Err(invalid("`uri` is not text".to_owned())),
+    };
     let look = library.look();
     let paths = library.paths(&look.snapshot);
     let Some((path, at)) = paths.skill(wanted) else {
@@ -129,7 +132,7 @@ fn entry(look: &Look, path: &str, at: usize, work: &Work) -> Result<Entry, &'sta
     let found = found.map_err(|_| "its folder cannot be listed")?;
     let too_deep = found.names.iter().any(|name| name.ends_with('/'));
     if too_deep || found.uncounted || found.not_seen > 0 || found.names.len() >= MAX_FILES {
-        return Err("it has more files than hosts take");
+        return Err("it has more files than hosts accept");
     }
     let mut bytes = own.len() as u64;
     let mut files = vec![file(path, OWN_FILE, &own)];
@@ -138,10 +141,10 @@ fn entry(look: &Look, path: &str, at: usize, work: &Work) -> Result<Entry, &'sta
             return Err("the request was cancelled");
         }
         let content = sources.read_file(snapshot, skill, name, MAX_FILE);
-        let content = content.map_err(|_| "one of its files cannot be given")?;
+        let content = content.map_err(|_| "one of its files cannot be read")?;
         bytes += content.len() as u64;
         if bytes > MAX_TOTAL {
-            return Err("it is larger than hosts take");
+            return Err("it is larger than hosts accept");
         }
         files.push(file(path, name, &content));
     }
@@ -165,7 +168,7 @@ fn check_names(skill: &Skill, frontmatter: &JsonObject) -> Result<(), &'static s
     if is_standard_name(skill.name()) {
         Ok(())
     } else {
-        Err("its name is not one of the standard's")
+        Err("its name is not one that the standard allows")
     }
 }
 

@@ -43,8 +43,9 @@ impl Wanted {
     pub(crate) fn add(&self, uri: &str, stamp: Stamp) -> Result<bool, ErrorData> {
         let mut stamps = self.stamps();
         if uri.len() > LONGEST || (stamps.len() >= MOST && !stamps.contains_key(uri)) {
-            let message =
-                format!("at most {MOST} resources, each of {LONGEST} bytes, can be subscribed to");
+            let message = format!(
+                "at most {MOST} resources can be subscribed to, with URIs of at most {LONGEST} bytes"
+            );
             return Err(ErrorData::invalid_params(message, None));
         }
         let is_first = stamps.is_empty();

@@ -24,6 +24,9 @@ const FOUND: usize = 10;
 /// Skills that a search gives at most.
 const MOST_FOUND: usize = 50;
 
+/// What is said above a catalog when nobody knows the one that `since` names; `grove catalog --since` says the same.
+const NO_SUCH_CATALOG: &str = "no catalog with that digest is on record: this is the whole catalog";
+
 /// Both tools. Every host puts them into every request, so each word here is paid for again and again.
 pub(crate) fn all() -> Vec<Tool> {
     let skill = json!({
@@ -55,7 +58,7 @@ pub(crate) fn all() -> Vec<Tool> {
         "properties": {
             "since": {
                 "type": "string",
-                "description": "Digest of a catalog you have, or `last`: only what changed",
+                "description": "Digest of a catalog you have, or `last`: get only what changed",
             },
         },
     });
@@ -68,8 +71,8 @@ pub(crate) fn all() -> Vec<Tool> {
         Tool::new(
             SKILL,
             "Get the instructions of a skill and follow them. Skills are written for recurring tasks: \
-             when one fits the task, activate it before you begin. What has skills below it answers \
-             with them; activate the one that fits. When none in the catalog fits, search.",
+             when one fits the task, activate it before you begin. An entry with skills below it answers \
+             with those; activate the one that fits. When none in the catalog fits, search.",
             object(skill),
         )
         .with_annotations(about("Use a skill")),
@@ -163,11 +166,11 @@ impl SkillRequest {
             let words = self
                 .query
                 .or(self.name)
-                .ok_or("say a `name`, or a `query` to search for")?;
+                .ok_or("give a `name`, or a `query` to search for")?;
             let limit = self.limit.unwrap_or(FOUND).clamp(1, MOST_FOUND);
             return Ok(library.find(look, &words, limit));
         }
-        let name = self.name.ok_or("say the `name` of a skill or group")?;
+        let name = self.name.ok_or("give the `name` of a skill or group")?;
         // A slash in front is how people call: here it is a model that asks, whatever it writes.
         let typed = name.trim().trim_start_matches('/');
         let words = match self.arguments {
@@ -195,7 +198,7 @@ impl SkillRequest {
                 collapsed.map(|collapsed| {
                     let what = one_line(&collapsed.key);
                     if collapsed.was_expanded {
-                        format!("`{what}` stands in the place of its skills again.\n")
+                        format!("The catalog shows `{what}` in place of its skills again.\n")
                     } else {
                         format!("`{what}` was not expanded.\n")
                     }
@@ -234,15 +237,30 @@ impl SkillsRequest {
         };
         let told = Disclosure::in_memory(look, session).catalog(&asked);
         let told = told.map_err(|error| explain(&error, ""))?;
+        let whole = match told.catalog.text.as_str() {
+            "" => "There are no skills in the catalog.\n",
+            text => text,
+        };
+        let digest = &told.catalog.digest;
         let environment = &look.world.environment;
-        let changes = self
-            .since
-            .and_then(|it| told.since(&it, asked.style, environment));
-        let mut text = changes.unwrap_or_else(|| told.catalog.text.clone());
-        if !text.is_empty() && !text.ends_with('\n') {
+        let mut text = match self.since {
+            None => whole.to_owned(),
+            Some(since) => match told.since(&since, asked.style, environment) {
+                Some(changes) if changes.is_empty() => {
+                    return Ok(format!(
+                        "Nothing has changed in the catalog.\ncatalog digest: {digest}\n"
+                    ));
+                }
+                Some(changes) => changes,
+                None => format!("{NO_SUCH_CATALOG}\n{whole}"),
+            },
+        };
+        if !text.ends_with('\n') {
             text.push('\n');
         }
-        text.push_str("To open one, call `skill` with its name.\n");
+        if !told.catalog.entries.is_empty() {
+            text.push_str("To open one, call `skill` with its name.\n");
+        }
         if !asked.exclude.is_empty() {
             let (title, n_skills) = (&known.title, counted(asked.exclude.len(), "other skill"));
             let _ = writeln!(
@@ -250,7 +268,7 @@ impl SkillsRequest {
                 "{title} itself lists {n_skills} to you; `skill` opens and searches those too."
             );
         }
-        let _ = writeln!(text, "catalog digest: {}", told.catalog.digest);
+        let _ = writeln!(text, "catalog digest: {digest}");
         Ok(text)
     }
 }

@@ -12,7 +12,7 @@ pub(crate) fn explain(error: &DisclosureError, typed: &str) -> String {
     match error {
         DisclosureError::Refused { snapshot, refusal } => refused(snapshot, refusal, typed),
         DisclosureError::Leaf(name) => {
-            format!("`{}` has nothing below it: activate it", one_line(name))
+            format!("`{}` has nothing below it; activate it", one_line(name))
         }
         DisclosureError::Filled { .. } => {
             format!("{error}; give shorter arguments, or put them in a file and give its path")
@@ -34,14 +34,14 @@ fn refused(snapshot: &Snapshot, refusal: &Refusal, raw: &str) -> String {
             let skills = all.iter().filter_map(|at| skill(*at)).filter(open);
             let addresses: Vec<String> = skills.map(|skill| snapshot.address(skill)).collect();
             format!(
-                "several skills are called `{typed}`: ask for `{}`",
+                "several skills are called `{typed}`; ask for one of `{}`",
                 quoted(&addresses)
             )
         }
         Refusal::SeveralGroups(groups) => {
             let keys: Vec<String> = groups.iter().map(|group| group.key.clone()).collect();
             format!(
-                "several groups are called `{typed}`: ask for `{}`",
+                "several groups are called `{typed}`; ask for one of `{}`",
                 quoted(&keys)
             )
         }
@@ -49,7 +49,7 @@ fn refused(snapshot: &Snapshot, refusal: &Refusal, raw: &str) -> String {
             let state = skill(*at).map_or("not usable", |skill| skill.state.as_str());
             let reasons = skill(*at).map_or(&[][..], |skill| &skill.reasons);
             let (name, why) = (name(*at), one_line(&Reason::joined(reasons)));
-            format!("`{name}` cannot be used, it is {state}: {why}")
+            format!("`{name}` cannot be used because it is {state}: {why}")
         }
         Refusal::Shadowed(at) => {
             let address = skill(*at).map_or_else(String::new, |skill| snapshot.address(skill));
@@ -59,17 +59,17 @@ fn refused(snapshot: &Snapshot, refusal: &Refusal, raw: &str) -> String {
             )
         }
         Refusal::ForPeople(at) => format!(
-            "`{}` is kept for people: only they may call it, as `/{0}`",
+            "`{}` is reserved for people: only they can call it, as `/{0}`",
             name(*at)
         ),
-        Refusal::ForModels(at) => format!("`{}` is kept for models", name(*at)),
+        Refusal::ForModels(at) => format!("`{}` is reserved for models", name(*at)),
     }
 }
 
 fn unknown(snapshot: &Snapshot, near: &[String], typed: &str) -> String {
     unread(snapshot, typed).unwrap_or_else(|| {
         let hint = match near {
-            [] => "search by words for one that fits".to_owned(),
+            [] => "search for one that fits with a `query`".to_owned(),
             near => format!("did you mean `{}`?", quoted(near)),
         };
         format!("no skill is called `{}`; {hint}", one_line(typed))

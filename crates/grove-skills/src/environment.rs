@@ -61,6 +61,25 @@ impl Environment {
         }
     }
 
+    /// Why Grove can keep nothing, where it cannot: its folders need a home, or a variable for each.
+    pub fn why_nowhere(&self) -> Option<String> {
+        let is_nowhere = self.state.starts_with(Self::NOWHERE);
+        is_nowhere.then(|| self.why_no_home())
+    }
+
+    /// Why there is no home folder.
+    pub(crate) fn why_no_home(&self) -> String {
+        let home = self.variables.get(names::HOME);
+        let home = home.map(|home| home.to_string_lossy());
+        match home.filter(|home| !home.is_empty()) {
+            Some(home) => format!(
+                "HOME is `{}`, which is not an absolute path",
+                one_line(&home)
+            ),
+            None => "HOME is not set".to_owned(),
+        }
+    }
+
     /// A variable that is set and not blank.
     pub(crate) fn variable(&self, name: &str) -> Option<&OsString> {
         self.variables

@@ -160,8 +160,8 @@ impl Manager {
     /// Waits for other commands that change something, and looks at everything. The command, in words, is what undoing
     /// calls the change.
     pub fn new(environment: &Environment, command: &str) -> Result<Self, ManageError> {
-        if environment.state.starts_with(Environment::NOWHERE) {
-            return Err(ManageError::no_home());
+        if let Some(why) = environment.why_nowhere() {
+            return Err(ManageError::no_home(&why));
         }
         files::make_folder(&environment.state)?;
         let lock = Lock::take(&environment.state.join("managing"), WAIT)?;
@@ -228,8 +228,9 @@ impl Manager {
     fn new_file(&self, scope: LayerScope, below: &Path) -> Result<WritePlace, ManageError> {
         match scope {
             LayerScope::User => {
-                let home = self.look.world.environment.home.as_ref();
-                let home = home.ok_or_else(ManageError::no_home)?;
+                let environment = &self.look.world.environment;
+                let home = environment.home.as_ref();
+                let home = home.ok_or_else(|| ManageError::no_home(&environment.why_no_home()))?;
                 Ok(WritePlace::of_user(&self.recording, home.join(below)))
             }
             LayerScope::Project => {

@@ -39,8 +39,8 @@ pub enum TrustError {
     #[error("{} is trusted as a part of {}", .0.display(), .1.display())]
     PartOf(PathBuf, PathBuf),
     /// There is no home, so there is nowhere to remember trust.
-    #[error("HOME is not set, so there is nowhere to store trust grants")]
-    NoHome,
+    #[error("{0}, so there is nowhere to store trust grants")]
+    NoHome(String),
     /// The file system said no.
     #[error(transparent)]
     Fs(#[from] FsError),
@@ -99,8 +99,8 @@ pub fn review(
     folder: Option<&Path>,
     follow: bool,
 ) -> Result<Review, TrustError> {
-    if environment.state.starts_with(Environment::NOWHERE) {
-        return Err(TrustError::NoHome);
+    if let Some(why) = environment.why_nowhere() {
+        return Err(TrustError::NoHome(why));
     }
     let folder = folder_for(environment, folder)?;
     let store = store(environment);

@@ -216,9 +216,26 @@ pub struct Reviewer {
 }
 
 impl Acceptance {
-    /// Reads what a request says; all that is wrong with it is said at once.
+    /// Reads what a request says; all that is wrong with it is said at once. A key that nobody knows is wrong: what it was
+    /// meant to ask would not be asked.
     pub fn parse(value: &Value) -> Result<Self, Vec<String>> {
-        Self::read(value)
+        let read = Self::read(value)?;
+        let unknown: Vec<String> = read.unknown_keys().collect();
+        if unknown.is_empty() {
+            Ok(read)
+        } else {
+            Err(unknown)
+        }
+    }
+
+    /// What is wrong with keys that nobody knows.
+    pub fn unknown_keys(&self) -> impl Iterator<Item = String> {
+        let unknown = match self {
+            Self::Contract(contract) => Some(contract.unknown.keys()),
+            Self::Off | Self::Level(_) => None,
+        };
+        let unknown = unknown.into_iter().flatten();
+        unknown.map(|key| format!("`acceptance.{}` is not known", one_line(key)))
     }
 
     /// How much is asked; nothing where that follows from the rest.

@@ -128,6 +128,7 @@ codes! {
     AgentVariable = "agent-variable", Warning, "A value of an agent in settings names an environment variable, or a file where files are not read; it is used as written.", "write the value itself";
     AgentNote = "agent-note", Info, "A file in an agents folder has no frontmatter, so it was taken for a note, not for an agent.", "nothing to do, unless it is meant to be an agent: then begin it with a line `---`, the keys, and a line `---`";
     AgentUnmapped = "agent-unmapped", Info, "A key of an agent file has no counterpart in Grove; it is kept but not used. If it restricts the agent, this is a warning.", "nothing to do, unless the agent depends on it";
+    AgentThinking = "agent-thinking", Warning, "The `thinking` of an agent is not a level that Grove knows; a run goes on without thinking.", "write `off`, `minimal`, `low`, `medium`, `high` or `xhigh`";
     StandIn = "stand-in", Warning, "The agent or skill with the highest precedence for a name cannot be used; another one stands in for it.", "see the message for what it needs, or name the one you mean as `id@root`";
     PreloadUnknown = "preload-unknown", Warning, "An agent names a skill that does not exist; the agent works without it.", "correct the name in `skills`, or add the skill";
     PreloadUnusable = "preload-unusable", Warning, "An agent names a skill that cannot be used; the agent works without it.", "see `grove skills show` for what the skill needs";

@@ -209,7 +209,7 @@ pub(crate) struct TryArgs {
     /// Use this folder, which must not exist yet [default: a new temporary folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
-    /// Only create the repository and print where it is
+    /// Only create the files and print the folder they are in
     #[arg(long)]
     pub(crate) files_only: bool,
 }

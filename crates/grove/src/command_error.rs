@@ -65,6 +65,9 @@ impl ErrorKind {
     }
 }
 
+/// What to do where Grove has no folder for what it keeps.
+const SET_HOME: &str = "set HOME or XDG_STATE_HOME to an absolute path";
+
 type Cause = Box<dyn Error + Send + Sync>;
 
 /// An error with what to try next.
@@ -94,6 +97,11 @@ impl CommandError {
         Self::new(ErrorKind::Usage, error)
     }
 
+    /// There is nowhere to keep something.
+    pub(crate) fn nowhere(why: &str, what: &str) -> Self {
+        Self::finding(format!("{why}, so there is nowhere to keep {what}")).hint(SET_HOME)
+    }
+
     /// Grove or the machine is at fault.
     pub(crate) fn internal(error: impl Into<Cause>) -> Self {
         Self::new(ErrorKind::Internal, error)
@@ -106,6 +114,15 @@ impl CommandError {
     pub(crate) fn hints(mut self, hints: impl IntoIterator<Item = String>) -> Self {
         self.hints.extend(hints);
         self
+    }
+
+    /// An error of the same kind that says something else.
+    pub(crate) fn saying(self, message: String, hints: Vec<String>) -> Self {
+        Self {
+            error: message.into(),
+            hints,
+            ..self
+        }
     }
 
     /// The same with what to do, for a reader who sees nothing else.
@@ -143,7 +160,7 @@ impl From<TrustError> for CommandError {
                 let hint = format!("run `grove untrust {}`", granted.display());
                 Self::finding(error).hint(hint)
             }
-            TrustError::NoHome => Self::finding(error).hint("set HOME or XDG_STATE_HOME"),
+            TrustError::NoHome(_) => Self::finding(error).hint(SET_HOME),
             TrustError::NotThere(_) | TrustError::NotAFolder(_) => {
                 Self::usage(error).hint(one_project)
             }

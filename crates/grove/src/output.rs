@@ -15,6 +15,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::colour::{self, Meaning, marked};
 use crate::command_error::CommandError;
+use crate::commands::grouped;
 
 /// Collects a command's output and writes it.
 #[derive(Default)]
@@ -41,6 +42,16 @@ pub(crate) enum Page {
     Columns(usize),
     /// Another program: everything, with tabs between cells and without headings.
     Tabs,
+}
+
+impl Page {
+    /// A number as its reader takes it: people see thousands apart, programs read plain digits.
+    pub(crate) fn number(self, number: usize) -> String {
+        match self {
+            Self::Columns(_) => grouped(number),
+            Self::Tabs => number.to_string(),
+        }
+    }
 }
 
 impl From<usize> for Page {

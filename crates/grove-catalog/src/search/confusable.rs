@@ -326,12 +326,12 @@ fn broad(
     const FIRST: usize = 4;
     let step = skills.len().div_ceil(ASKED).max(1);
     let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
-    let mut asked = 0;
+    let mut asked: BTreeSet<u32> = BTreeSet::new();
     for (document, (_, skill)) in skills.iter().enumerate().step_by(step) {
         let Some(description) = skill.description().filter(|_| visible(document as u32)) else {
             continue;
         };
-        asked += 1;
+        asked.insert(document as u32);
         let wanted = Wanted::of(index, description);
         let scores = scores(index, &wanted, visible)?;
         for (other, _) in best(&scores.scores, FIRST, visible) {
@@ -342,7 +342,7 @@ fn broad(
     }
     #[expect(clippy::cast_precision_loss, reason = "a few hundred at most")]
     let is_broad =
-        |count: usize| count >= BROAD_COUNT && count as f32 >= BROAD_SHARE * asked as f32;
+        |count: usize| count >= BROAD_COUNT && count as f32 >= BROAD_SHARE * asked.len() as f32;
     let mut broad: Vec<Broad> = counts
         .into_iter()
         .filter(|(_, count)| is_broad(*count))
@@ -351,7 +351,8 @@ fn broad(
             Some(Broad {
                 skill: *skill,
                 answers,
-                asked,
+                // Its own description is none of the others.
+                asked: asked.len() - usize::from(asked.contains(&document)),
                 change: format!(
                     "name the few situations that `{}` is for and leave out what others do; a long list of \
                      subjects draws every task",

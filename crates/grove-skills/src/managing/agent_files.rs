@@ -10,7 +10,7 @@ use grove_catalog::overrides::Overridden;
 use grove_catalog::root::Source;
 use grove_fs::files;
 use grove_spec::agent::compose::{self, Ask, Refusal};
-use grove_spec::agent::{self, Format, formats, naming};
+use grove_spec::agent::{self, Format, formats, naming, thinking};
 use grove_spec::config::LayerScope;
 use grove_spec::package::Kind;
 use grove_spec::{Code, Diagnostic};
@@ -118,7 +118,8 @@ impl Manager {
             self.for_host(host, asked.scope, &runtime, (&parsed, &text))?
         } else {
             let place = self.new_file(asked.scope, &Path::new(AGENTS).join(&file_name))?;
-            let warnings = unknown_keys(&text, asked.asks, place.path());
+            let mut warnings = unknown_keys(&text, asked.asks, place.path());
+            warnings.extend(unknown_level(&parsed.agent, place.path()));
             NewFile {
                 place,
                 text,
@@ -243,6 +244,7 @@ impl Manager {
             _ => asked_for("skills") || asked_for("skill"),
         });
         warnings.extend(unknown_keys(&after, asks, &location));
+        warnings.extend(unknown_level(&fields, &location).filter(|_| asked_for("thinking")));
         if changed {
             place.replace(before.as_bytes(), after.as_bytes())?;
         }
@@ -284,9 +286,13 @@ fn require_read_as(
     Ok(())
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "errors are mapped by it")]
 pub(super) fn field(refusal: Refusal) -> ManageError {
-    ManageError::field(&refusal.field, &refusal.message)
+    let error = ManageError::field(&refusal.field, &refusal.message);
+    refusal.help.into_iter().fold(error, ManageError::hint)
+}
+
+fn unknown_level(agent: &agent::Agent, file: &Path) -> Option<Diagnostic> {
+    thinking::unknown_level(agent).map(|finding| finding.in_file(file))
 }
 
 fn unknown_keys(text: &str, asks: &[Ask], file: &Path) -> Vec<Diagnostic> {

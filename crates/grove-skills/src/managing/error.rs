@@ -52,8 +52,9 @@ impl ManageError {
     }
 
     /// There is nowhere to write to.
-    pub(super) fn no_home() -> Self {
-        Self::refused("HOME is not set, so there is nowhere to write to")
+    pub(super) fn no_home(why: &str) -> Self {
+        Self::refused(format!("{why}, so there is nowhere to write to"))
+            .hint("set HOME to the absolute path of your home folder")
     }
 
     /// The working folder is in no project.

@@ -82,19 +82,15 @@ impl Manager {
     /// Makes a skill's folder and file.
     pub fn create_skill(&mut self, asked: &NewSkill<'_>) -> Result<Changed, ManageError> {
         let name = sanitised(asked.name)?;
-        if !skill::is_standard_name(&name) {
-            let message = format!("no skill can be called `{}`", one_line(&name));
-            return Err(ManageError::asked(message).hint("choose a shorter name"));
+        let text = compose::create_skill(&name, asked.asks).map_err(field)?;
+        if skill::parse(&text).skill.description.is_none() {
+            return Err(ManageError::field("description", "a new skill needs one"));
         }
         let place = self.new_file(asked.scope, &Path::new(SKILLS).join(&name).join("SKILL.md"))?;
         let file = place.path().to_path_buf();
         self.require_new(Kind::Skills, &name, asked.scope, None)?;
         if file.parent().is_some_and(files::is_there) {
             return Err(ManageError::file_exists(file.parent().unwrap_or(&file)));
-        }
-        let text = compose::create_skill(&name, asked.asks).map_err(field)?;
-        if skill::parse(&text).skill.description.is_none() {
-            return Err(ManageError::field("description", "a new skill needs one"));
         }
         place.create(text.as_bytes(), None)?;
         let mut report = self.report::<Skill>(&name, asked.scope, file, true, Vec::new());

@@ -30,16 +30,19 @@ pub struct Refusal {
     pub field: String,
     /// What is wrong, without a full stop.
     pub message: String,
+    /// What to write instead, where that is known.
+    pub help: Option<String>,
 }
 
 /// The file of a new agent.
 pub fn create(name: &str, package: Option<&str>, asks: &[Ask]) -> Result<String, Refusal> {
-    let mut text = "---\n---\n".to_owned();
+    let mut text = NEW.to_owned();
     for (key, value) in [("name", Some(name)), ("package", package)] {
         if let Some(value) = value {
             text = set(&text, key, &FieldValue::text(value))?;
         }
     }
+    AGENT.require_name(NEW, &text)?;
     change(&text, asks)
 }
 
@@ -50,7 +53,8 @@ pub fn change(text: &str, asks: &[Ask]) -> Result<String, Refusal> {
 
 /// The file of a new skill.
 pub fn create_skill(name: &str, asks: &[Ask]) -> Result<String, Refusal> {
-    let text = set("---\n---\n", "name", &FieldValue::text(name))?;
+    let text = set(NEW, "name", &FieldValue::text(name))?;
+    SKILL.require_name(NEW, &text)?;
     change_skill(&text, asks)
 }
 
@@ -61,12 +65,16 @@ pub fn change_skill(text: &str, asks: &[Ask]) -> Result<String, Refusal> {
 
 /// A skill's file under another name. One that takes its name from its folder's gets no name of its own.
 pub fn rename_skill(text: &str, name: &str) -> Result<String, Refusal> {
-    if has_key(text, "name") {
-        set(text, "name", &FieldValue::text(name))
-    } else {
-        Ok(text.to_owned())
+    if !has_key(text, "name") {
+        return Ok(text.to_owned());
     }
+    let changed = set(text, "name", &FieldValue::text(name))?;
+    SKILL.require_name(text, &changed)?;
+    Ok(changed)
 }
+
+/// A file of which nothing has been asked yet.
+const NEW: &str = "---\n---\n";
 
 /// What is different in the files of agents and of skills.
 struct FileKind {
@@ -94,9 +102,33 @@ const SKILL: FileKind = FileKind {
     },
 };
 
+impl FileKind {
+    /// Refuses a name that would be found fault with.
+    fn require_name(&self, before: &str, after: &str) -> Result<(), Refusal> {
+        self.require_no_worse(&self.count(before), after, "name")
+    }
+
+    /// Refuses a text of which more is wrong than there was.
+    fn require_no_worse(&self, before: &Counts, after: &str, field: &str) -> Result<(), Refusal> {
+        let n_before = |message: &str| before.get(message).map_or(0, |(count, _)| *count);
+        let mut after = self.count(after).into_iter();
+        // A new file has no description until it is asked for.
+        let worse = after.find(|(message, (count, _))| {
+            message != "no description" && *count > n_before(message)
+        });
+        worse.map_or(Ok(()), |(message, (_, help))| {
+            let refusal = refusal(field, message);
+            Err(Refusal { help, ..refusal })
+        })
+    }
+
+    fn count(&self, text: &str) -> Counts {
+        counted((self.findings)(text))
+    }
+}
+
 fn changed(text: &str, asks: &[Ask], kind: &FileKind) -> Result<String, Refusal> {
-    let findings = |text: &str| counted((kind.findings)(text));
-    let before = findings(text);
+    let before = kind.count(text);
     let mut changed = text.to_owned();
     for ask in asks {
         changed = match ask {
@@ -108,14 +140,7 @@ fn changed(text: &str, asks: &[Ask], kind: &FileKind) -> Result<String, Refusal>
             Ask::Set(key, _) | Ask::Unset(key) => key.as_str(),
             Ask::Body(_) => "body",
         };
-        let after = findings(&changed);
-        let worse = after
-            .into_iter()
-            .find(|(message, count)| *count > before.get(message).copied().unwrap_or(0));
-        // A new file has no description until it is asked for.
-        if let Some((message, _)) = worse.filter(|(message, _)| message != "no description") {
-            return Err(refusal(field, message));
-        }
+        kind.require_no_worse(&before, &changed, field)?;
     }
     Ok(changed)
 }
@@ -128,11 +153,13 @@ pub fn rename(text: &str, name: &str, package: Option<&str>) -> Result<String, R
     if package.is_some() || has_key(text, "name") {
         changed = set(&changed, "name", &FieldValue::text(name))?;
     }
-    match package {
-        Some(package) if parse(text).agent.package.as_deref() == Some(package) => Ok(changed),
-        Some(package) => set(&changed, "package", &FieldValue::text(package)),
-        None => remove(&changed, "package"),
-    }
+    let changed = match package {
+        Some(package) if parse(text).agent.package.as_deref() == Some(package) => changed,
+        Some(package) => set(&changed, "package", &FieldValue::text(package))?,
+        None => remove(&changed, "package")?,
+    };
+    AGENT.require_name(text, &changed)?;
+    Ok(changed)
 }
 
 /// The keys of those asked for that nobody here knows, each with the one that it is nearly written as; they are kept as
@@ -248,17 +275,28 @@ fn refusal(field: &str, message: impl Into<String>) -> Refusal {
     Refusal {
         field: field.to_owned(),
         message: message.into(),
+        help: None,
     }
 }
 
-/// How often each thing is said of a file, wherever it stands. A key that means nothing here is kept as written, and
-/// so no reason against writing it.
-fn counted(findings: Vec<Diagnostic>) -> BTreeMap<String, usize> {
-    use Code::{AgentUnknownField, AgentUnmapped, UnknownField};
-    let mut all = BTreeMap::new();
-    let is_kept = |code| matches!(code, AgentUnknownField | AgentUnmapped | UnknownField);
+/// What is said of a file, with how often and with what to do about it.
+type Counts = BTreeMap<String, (usize, Option<String>)>;
+
+/// How often each thing is said of a file, wherever it stands. What means nothing here is kept as written, since it may
+/// mean something to others, and so is no reason against writing it.
+fn counted(findings: Vec<Diagnostic>) -> Counts {
+    use Code::{AgentThinking, AgentUnknownField, AgentUnmapped, UnknownField};
+    let mut all = Counts::new();
+    let is_kept = |code| {
+        matches!(
+            code,
+            AgentThinking | AgentUnknownField | AgentUnmapped | UnknownField
+        )
+    };
     for finding in findings.into_iter().filter(|it| !is_kept(it.code)) {
-        *all.entry(finding.message).or_default() += 1;
+        let (count, help) = all.entry(finding.message).or_default();
+        *count += 1;
+        *help = finding.help;
     }
     all
 }

@@ -16,6 +16,7 @@ mod near_frontmatter;
 pub mod overrides;
 pub mod print;
 pub mod settings;
+pub mod thinking;
 
 use serde::{Deserialize, Serialize, Serializer};
 

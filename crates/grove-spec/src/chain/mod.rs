@@ -271,6 +271,19 @@ impl Step {
         }
     }
 
+    /// What it asks of work before that counts: each of its tasks, and all of them.
+    pub fn acceptances(&self) -> impl Iterator<Item = &Acceptance> {
+        let of_all = match self {
+            Self::One(_) => None,
+            Self::Parallel(group) => group.settings.acceptance.as_ref(),
+            Self::FanOut(fan_out) => fan_out.settings.acceptance.as_ref(),
+        };
+        let of_tasks = self.tasks().iter();
+        of_tasks
+            .filter_map(|task| task.acceptance.as_ref())
+            .chain(of_all)
+    }
+
     /// The names that later steps can call its outputs by, and where they are given.
     pub fn output_names(&self) -> Vec<(&str, Place)> {
         if let Self::FanOut(fan_out) = self {
@@ -313,6 +326,13 @@ impl Parsed {
     }
 }
 
+/// What is wrong with how steps that are in no file speak of each other.
+pub fn wrong_references(steps: &[Step]) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    references::check(steps, Format::Json, &mut diagnostics);
+    diagnostics
+}
+
 /// Reads the bytes of a chain file.
 pub fn parse_bytes(bytes: &[u8], format: Format) -> Parsed {
     frontmatter::text_of(bytes).map_or_else(Parsed::refused, |text| parse(text, format))
@@ -324,7 +344,7 @@ pub fn parse(text: &str, format: Format) -> Parsed {
         Format::Markdown => markdown::read(text),
         Format::Json => json_file::read(text),
     };
-    references::check(&parsed.chain, format, &mut parsed.diagnostics);
+    references::check(&parsed.chain.steps, format, &mut parsed.diagnostics);
     // People read a file from its top.
     parsed
         .diagnostics

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Chain, Format, Place, Step, Task};
+use super::{Format, Place, Step, Task};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::text::one_line;
@@ -26,17 +26,21 @@ pub(super) fn is_pointer(text: &str) -> bool {
 }
 
 /// Reports names that stand twice and outputs that nobody gave yet.
-pub(super) fn check(chain: &Chain, format: Format, diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn check(steps: &[Step], format: Format, diagnostics: &mut Vec<Diagnostic>) {
     // The first step that gives each name.
     let mut given: BTreeMap<&str, (usize, Place)> = BTreeMap::new();
-    for (at, step) in chain.steps.iter().enumerate() {
+    for (at, step) in steps.iter().enumerate() {
         for (name, place) in step.output_names() {
             if name.is_empty() {
                 continue;
             }
             if let Some((_, first)) = given.get(name) {
-                let line = first.0.line;
-                let message = format!("the output of line {line} is called `{name}` too");
+                // What was typed or asked for is on one line.
+                let other = match first.0.line {
+                    line if line == place.0.line => "another output".to_owned(),
+                    line => format!("the output of line {line}"),
+                };
+                let message = format!("{other} is called `{name}` too");
                 let finding = Diagnostic::new(Code::ChainOutputName, message);
                 diagnostics.push(finding.at(place.0));
             } else {
@@ -44,7 +48,7 @@ pub(super) fn check(chain: &Chain, format: Format, diagnostics: &mut Vec<Diagnos
             }
         }
     }
-    for (at, step) in chain.steps.iter().enumerate() {
+    for (at, step) in steps.iter().enumerate() {
         let mut need = |name: &str, place: Place| {
             let message = match given.get(name) {
                 Some((giver, _)) if *giver < at => return,

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::kinds::{
     AllowList, ConfigKind, HookFile, HookSetting, Money, Number, OptionalLimit, OptionalText,
-    OwnNumber, Packages, Switch, Texts,
+    OwnCount, OwnNumber, Packages, Switch, Texts,
 };
 use super::layer::{KeyAndValue, LayerReader};
 use super::{LayerScope, McpEntry, Origin, ProviderEntry, SkillEntry, Sourced};
@@ -180,22 +180,22 @@ config_keys! {
         run_max_cost: Option<u64> = "runs.maxCost", Money, None, "The most a whole run may cost, in the currency of the prices; shown in millionths. A run whose prices are unknown is refused.";
         run_tool_timeout_ms: Option<u64> = "runs.toolTimeoutMs", OptionalLimit, None, "The most milliseconds one tool call may take; by default ten minutes.";
         run_reviewer: Option<String> = "runs.reviewer", OptionalText, None, "The agent that reviews work when no other reviewer is named.";
-        run_concurrency: u64 = "runs.concurrency", OwnNumber, 4, "How many children of one step run at the same time.";
-        run_max_tasks: u64 = "runs.maxTasks", OwnNumber, 8, "How many tasks one step of a run may have.";
+        run_concurrency: u64 = "runs.concurrency", OwnCount, 4, "How many children of one step run at the same time.";
+        run_max_tasks: u64 = "runs.maxTasks", OwnCount, 8, "How many tasks one step of a run may have.";
         run_max_depth: u64 = "runs.maxDepth", OwnNumber, 2, "How many levels of runs may be nested below a run.";
-        run_max_children: u64 = "runs.maxChildren", OwnNumber, 64, "How many children a run and all runs below it may have.";
+        run_max_children: u64 = "runs.maxChildren", OwnCount, 64, "How many children a run and all runs below it may have.";
         run_max_items: Option<u64> = "runs.chain.dynamicFanout.maxItems", OptionalLimit, None, "How many items a list may have if its `expand` does not say.";
         run_worktree_hook: Option<HookSetting> = "runs.worktreeSetupHook", HookFile, None, "The program that sets up a child's working tree before the child begins: a whole path, one below `~/`, or one with a slash from the top of the repository. It is told about the tree as JSON on its standard input and prints `{\"syntheticPaths\": [...]}`. A project may name one if you name none; one that is in the repository runs only after its text has been approved.";
-        run_worktree_hook_timeout_ms: u64 = "runs.worktreeSetupHookTimeoutMs", OwnNumber, 30_000, "The most milliseconds this program may take.";
+        run_worktree_hook_timeout_ms: u64 = "runs.worktreeSetupHookTimeoutMs", OwnCount, 30_000, "The most milliseconds this program may take.";
         run_worktree_link: Vec<String> = "runs.worktreeLink", Texts, Vec::new(), "Files and folders of the repository that are not under version control, such as `node_modules`: a child's working tree gets a link to each.";
         run_worktree_copy: Vec<String> = "runs.worktreeCopy", Texts, Vec::new(), "The same, but the working tree gets a copy of each.";
         run_on_complete: Vec<String> = "runs.on_complete", Texts, Vec::new(), "The program, with its arguments, that is started when a run you asked for has ended. It gets the run as JSON (`grove.run/1`) on its standard input, with the name of the delivery in `delivery`. After a crash it may be started again with the same name.";
-        run_on_complete_timeout_ms: u64 = "runs.on_complete_timeout_ms", OwnNumber, 60_000, "The most milliseconds this program may take.";
+        run_on_complete_timeout_ms: u64 = "runs.on_complete_timeout_ms", OwnCount, 60_000, "The most milliseconds this program may take.";
         run_model_idle_ms: Option<u64> = "runs.modelIdleMs", OptionalLimit, None, "Milliseconds of silence after which a model's answer has failed; by default five minutes for the first byte and three for each later one.";
         run_attention: bool = "runs.attention.enabled", Switch, true, "Whether Grove reports that a child may need attention.";
-        run_attention_ms: u64 = "runs.attention.needsAttentionAfterMs", OwnNumber, 60_000, "Milliseconds of silence from a model after which its child may need attention.";
-        run_tool_attention_ms: u64 = "runs.attention.toolNeedsAttentionAfterMs", OwnNumber, 600_000, "Milliseconds that a tool may run before its child may need attention.";
-        run_failing_edits: u64 = "runs.attention.failedToolAttemptsBeforeAttention", OwnNumber, 3, "How many edits may fail in a row before their child may need attention.";
+        run_attention_ms: u64 = "runs.attention.needsAttentionAfterMs", OwnCount, 60_000, "Milliseconds of silence from a model after which its child may need attention.";
+        run_tool_attention_ms: u64 = "runs.attention.toolNeedsAttentionAfterMs", OwnCount, 600_000, "Milliseconds that a tool may run before its child may need attention.";
+        run_failing_edits: u64 = "runs.attention.failedToolAttemptsBeforeAttention", OwnCount, 3, "How many edits may fail in a row before their child may need attention.";
         run_keep_days: u64 = "runs.keepDays", OwnNumber, 30, "Days after which `grove runs prune` deletes a run that has ended.";
     }
 }

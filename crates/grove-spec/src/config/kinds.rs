@@ -259,6 +259,24 @@ impl ConfigKind for Money {
     }
 }
 
+/// A number above zero that only the user sets.
+pub(super) struct OwnCount;
+
+impl ConfigKind for OwnCount {
+    type Value = u64;
+    const TAKES: &'static str = Number::TAKES;
+    const MUST_BE: &'static str = OptionalLimit::MUST_BE;
+    const MAY_NARROW: bool = false;
+
+    fn read(value: &DeValue<'_>) -> Option<u64> {
+        Number::read(value).filter(|number| *number > 0)
+    }
+
+    fn narrowed(_: &u64, _: u64) -> Option<u64> {
+        None
+    }
+}
+
 /// A number that only the user sets.
 pub(super) struct OwnNumber;
 

@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::keys::{self, Layer};
 use super::kinds::{ConfigKind, UseSwitch};
-use super::{LayerScope, Origin, SkillEntry, Sourced};
+use super::{KeyLines, LayerScope, Origin, SkillEntry, Sourced};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::skill::body::position_of;
@@ -265,6 +265,12 @@ impl LayerReader<'_> {
                 line: self.position(span).line,
             }),
         }
+    }
+
+    fn lines(&self, table: &DeTable<'_>) -> KeyLines {
+        let keys = table.iter().map(|(key, _)| key);
+        keys.map(|key| (key.get_ref().to_string(), self.position(&key.span()).line))
+            .collect()
     }
 
     fn position(&self, span: &Range<usize>) -> Position {

@@ -84,7 +84,13 @@ pub struct ProviderEntry {
     pub key: Option<KeyPlace>,
     /// The models it is known to have.
     pub models: Vec<ModelEntry>,
+    /// The line of each of its keys.
+    #[serde(skip)]
+    pub lines: KeyLines,
 }
+
+/// The lines of the keys of a table, in the table's file.
+pub type KeyLines = BTreeMap<String, u32>;
 
 /// What a configuration says of a model. Prices are of a million tokens, in millionths.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -115,6 +121,8 @@ pub struct McpEntry {
     pub command: Vec<String>,
     /// Variables that it alone is given; values are never shown.
     pub env: BTreeMap<String, String>,
+    /// The line of each of its keys.
+    pub lines: KeyLines,
 }
 
 /// Where a key is.

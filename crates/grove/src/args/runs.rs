@@ -27,7 +27,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) chain: Option<String>,
     /// How many children of a step run at the same time
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) concurrency: Option<u64>,
     /// Start from the conversation of another child, RUN or RUN.NODE; without a value, from the calling child's
     #[arg(long, value_name = "SESSION", num_args = 0..=1, require_equals = true, default_missing_value = "")]
@@ -45,10 +45,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
     /// The most seconds that the whole run may take
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: Option<u64>,
     /// The most tokens that it may use
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
     /// The most that it may cost, in the currency of the prices
     #[arg(long, value_name = "AMOUNT")]
@@ -83,7 +83,7 @@ pub(crate) struct RunArgs {
     /// With --replay: fail if a tool's result differs from the recording
     #[arg(long, requires = "replay")]
     pub(crate) strict: bool,
-    /// Print JSON: one line per event, then the run
+    /// Print JSON; a run prints one line per event and then the run
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -96,7 +96,7 @@ pub(crate) struct GoOnArgs {
     /// Run in the background and do not wait
     #[arg(long = "bg")]
     pub(crate) background: bool,
-    /// Print JSON: one line per event, then the run
+    /// Print JSON; a run prints one line per event and then the run
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -132,7 +132,7 @@ fn asks(environment: &Environment, command: &AgentsCommand) -> Result<Vec<Ask>, 
     };
     asks.extend(body.map(Ask::Body));
     if asks.is_empty() && matches!(command, AgentsCommand::Edit { .. }) {
-        let error = CommandError::usage("nothing is to be changed");
+        let error = CommandError::usage("there is nothing to change");
         return Err(error.hint("give a field, for example `--model NAME`, or `--body TEXT`"));
     }
     Ok(asks)

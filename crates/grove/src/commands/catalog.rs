@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::skills_activate::explain;
 use super::{
     Looked, Outcome, absolute, catalog_explain, catalog_host, counted, look, look_in_session,
+    naming, unread,
 };
 use crate::args::{CatalogArgs, StyleArg};
 use crate::command_error::CommandError;
@@ -129,14 +130,17 @@ fn note(looked: &Looked, text: &str, catalog: &Catalog, out: &mut Output) {
         ));
     }
     if !report.not_offered.is_empty() {
+        let command = naming::looking_alike("grove skills check", &looked.request);
         out.note(&format!(
-            "grove: not offered: {}; `grove skills check` says why",
+            "grove: not offered: {}; `{command}` says why",
             list(&report.not_offered)
         ));
     }
     if catalog.entries.is_empty() {
         let findings = looked.snapshot.diagnostics.iter();
         out.diagnostics(findings.filter(|finding| finding.needs_attention()));
+    } else {
+        unread::say_roots(&looked.snapshot, looked.library.environment(), out);
     }
 }
 

@@ -97,6 +97,7 @@ fn bar(name: &str, cost: usize, budget: Budget) -> String {
 }
 
 fn print_entries(looked: &Looked, catalog: &Catalog, out: &mut Output) {
+    let page = page(&looked.library.environment().variables);
     let mut table = Table::new(&["COST", "ENTRY", "WHAT", "DESCRIPTION"]);
     for (at, entry) in catalog.entries.iter().enumerate() {
         let line = catalog
@@ -115,8 +116,8 @@ fn print_entries(looked: &Looked, catalog: &Catalog, out: &mut Output) {
             }
         };
         let description = entry.description.as_deref().unwrap_or_default();
-        let cost = grouped(catalog.report.budget.shown(entry.cost).0);
+        let cost = page.number(catalog.report.budget.shown(entry.cost).0);
         table.row(&[&cost, &entry.name, &what, description]);
     }
-    out.painted(&table.render(page(&looked.library.environment().variables)));
+    out.painted(&table.render(page));
 }

@@ -6,7 +6,7 @@ use grove_catalog::snapshot::Snapshot;
 use grove_skills::host_lists;
 use serde_json::{Value, json};
 
-use super::{Looked, Outcome, counted, naming};
+use super::{Looked, Outcome, counted, host_views, naming};
 use crate::args::CatalogArgs;
 use crate::command_error::CommandError;
 use crate::output::Output;
@@ -48,7 +48,7 @@ fn to_json(snapshot: &Snapshot, host: &Host, listing: &HostListing) -> Value {
         }))
     };
     let built_in = host.listing.built_in.iter();
-    let (chars, tokens) = super::cost(&listing.text);
+    let (chars, tokens) = host_views::listing_cost(listing);
     json!({
         "schema": "grove.catalog.host/1",
         "host": host.name,

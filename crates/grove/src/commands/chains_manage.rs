@@ -69,7 +69,7 @@ pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut 
                 steps: steps.as_ref(),
             };
             if asks.description.is_none() && asks.steps.is_none() {
-                let error = CommandError::usage("nothing is to be changed");
+                let error = CommandError::usage("there is nothing to change");
                 return Err(error.hint("give `--description TEXT` or `--steps JSON`"));
             }
             let scope = whose.scope.map(layer);

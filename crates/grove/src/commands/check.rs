@@ -1,10 +1,13 @@
 //! `grove check` and `grove skills check`: what needs attention, of everything or of skills alone.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use grove_catalog::address;
 use grove_catalog::agents::Agent;
 use grove_catalog::chains::Chain;
 use grove_catalog::entry::{Entries, Entry};
+use grove_catalog::root::Root;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::state::State;
 use grove_spec::{Code, Diagnostic, Severity};
@@ -47,6 +50,7 @@ pub(super) fn run(
 ) -> Outcome {
     let wanted = Wanted::new(only)?;
     let snapshot = &looked.snapshot;
+    require_known(looked, checked, only)?;
     let of_world = of_world(looked, checked);
     let mut found: Vec<Found<'_>> = of_world.iter().map(|finding| (finding, None)).collect();
     found.extend(of_all(&snapshot.skills, Owner::Skill));
@@ -93,6 +97,62 @@ pub(super) fn run(
     Ok(code)
 }
 
+/// Refuses a name or a label that nothing has: with a wrong one nothing would ever be found.
+fn require_known(
+    looked: &Looked,
+    checked: Checked,
+    only: &FindingFilter,
+) -> Result<(), CommandError> {
+    let snapshot = &looked.snapshot;
+    let owners = owners(snapshot, checked);
+    if let Some(name) = &only.name
+        && !owners.iter().any(|owner| owner.is_called(snapshot, name))
+    {
+        if let Some(reason) = address::unread(snapshot, name) {
+            return Err(CommandError::usage(reason.message).hint(reason.fix));
+        }
+        let names: Vec<&str> = owners.iter().map(|owner| owner.name()).collect();
+        return Err(naming::unknown_word("name", name, &names).hint(match checked {
+            Checked::Skills => "`grove skills list` lists all skills",
+            Checked::Everything => {
+                "`grove skills list`, `grove agents list` and `grove chains list` list all names"
+            }
+        }));
+    }
+    if let Some(label) = &only.label {
+        let labels = labels(snapshot, checked);
+        // A folder may come later; its label is known.
+        let planned = looked.library.roots();
+        let mut planned = planned.iter().map(|planned| &planned.root.label);
+        if !labels.contains(label.as_str()) && !planned.any(|known| known == label) {
+            let all: Vec<&str> = labels.into_iter().collect();
+            let error = naming::unknown_word("label", label, &all);
+            return Err(error.hint(format!("labels: {}", all.join(", "))));
+        }
+    }
+    Ok(())
+}
+
+/// Everything that is checked.
+fn owners(snapshot: &Snapshot, checked: Checked) -> Vec<Owner<'_>> {
+    let mut all: Vec<Owner<'_>> = snapshot.skills.iter().map(Owner::Skill).collect();
+    if checked == Checked::Everything {
+        all.extend(snapshot.agents.all.iter().map(Owner::Agent));
+        all.extend(snapshot.chains.all.iter().map(Owner::Chain));
+    }
+    all
+}
+
+/// The labels of all roots that are there, whether or not anything is in them.
+fn labels(snapshot: &Snapshot, checked: Checked) -> BTreeSet<&str> {
+    let mut roots: Vec<&Root> = snapshot.roots.iter().collect();
+    if checked == Checked::Everything {
+        roots.extend(&snapshot.agents.roots);
+        roots.extend(&snapshot.chains.roots);
+    }
+    roots.into_iter().map(|root| root.label.as_str()).collect()
+}
+
 /// Findings about roots, limits and settings.
 fn of_world(looked: &Looked, checked: Checked) -> Vec<Diagnostic> {
     let snapshot = &looked.snapshot;
@@ -118,7 +178,15 @@ fn of_all<'a, E: Entry>(
         .flat_map(move |one| one.findings().map(move |it| (it, Some(owner(one)))))
 }
 
-impl Owner<'_> {
+impl<'a> Owner<'a> {
+    fn name(self) -> &'a str {
+        match self {
+            Self::Skill(skill) => skill.name(),
+            Self::Agent(agent) => agent.name(),
+            Self::Chain(chain) => chain.name(),
+        }
+    }
+
     fn location(self, snapshot: &Snapshot) -> PathBuf {
         match self {
             Self::Skill(skill) => snapshot.location(&skill.place),

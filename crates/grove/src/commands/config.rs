@@ -152,7 +152,7 @@ fn provider_rows((name, provider): (&String, &Sourced<ProviderEntry>)) -> Vec<Ro
     let rows = set.map(|(field, value)| Row {
         key: format!("providers.{name}.{field}"),
         value,
-        set_in: provider.origin.clone().map_or(SetIn::Default, SetIn::Line),
+        set_in: set_in(provider.origin.as_ref(), entry.lines.get(field)),
     });
     rows.collect()
 }
@@ -168,9 +168,18 @@ fn mcp_rows((name, server): (&String, &Sourced<McpEntry>)) -> Vec<Row> {
     let rows = rows.map(|(field, value)| Row {
         key: format!("mcp.{name}.{field}"),
         value,
-        set_in: server.origin.clone().map_or(SetIn::Default, SetIn::Line),
+        set_in: set_in(server.origin.as_ref(), entry.lines.get(field)),
     });
     rows.into()
+}
+
+/// Where a key of a table was set: at its own line where it has one, as in the table's file.
+fn set_in(table: Option<&Origin>, line: Option<&u32>) -> SetIn {
+    let origin = table.map(|table| Origin {
+        line: line.copied().unwrap_or(table.line),
+        ..table.clone()
+    });
+    origin.map_or(SetIn::Default, SetIn::Line)
 }
 
 /// What one file says about agents; what the last file says counts.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::entry_listing::{CountJson, counts, findings as print_findings};
 use super::runs::RunsHealth;
-use super::{Looked, counted, need_attention, tilde};
+use super::{Looked, counted, naming, need_attention, tilde};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
 use crate::output::Output;
 
@@ -88,7 +88,8 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let mut said = attention.said();
     said.extend(of_runs);
     if findings > 0 {
-        let of_skills = format!("{}: run `grove skills check`", need_attention(findings));
+        let command = naming::looking_alike("grove skills check", &looked.request);
+        let of_skills = format!("{}: run `{command}`", need_attention(findings));
         said.insert(0, of_skills);
     }
     if said.is_empty() {

@@ -9,7 +9,7 @@ use grove_runs::{new_run_id, try_program};
 use grove_skills::Environment;
 use grove_skills::environment_variables::PATH;
 use grove_spec::engine::Engine;
-use grove_spec::text::{first_names, one_line};
+use grove_spec::text::one_line;
 use serde::Serialize;
 
 use super::Outcome;
@@ -90,9 +90,9 @@ pub(super) fn choose(
     }
     let Some(program) = Program::named(asked) else {
         let names = std::iter::once(NATIVE).chain(PROGRAMS.iter().map(|program| program.name));
-        let names: Vec<String> = names.map(str::to_owned).collect();
+        let names: Vec<&str> = names.collect();
         let message = format!("`{}` is not an engine", one_line(asked));
-        let hint = format!("choose one of {}", first_names(&names));
+        let hint = format!("choose one of {}, or `acp:COMMAND`", names.join(", "));
         return Err(CommandError::usage(message).hint(hint));
     };
     let Some(file) = file_of(environment, program) else {

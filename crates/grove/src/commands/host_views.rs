@@ -2,8 +2,8 @@
 //! `grove why`.
 
 use grove_catalog::catalog::{Budget, Style, Treatment};
-use grove_catalog::host_listing::How;
-use grove_catalog::hosts::{self, Host};
+use grove_catalog::host_listing::{HostListing, How};
+use grove_catalog::hosts::{self, Host, Measure};
 use grove_fs::files;
 use grove_skills::disclosure::{CatalogOptions, Disclosure};
 use grove_skills::{Environment, Look, Parts, Request, View, host_lists, machine_hosts};
@@ -102,7 +102,7 @@ impl HostView {
             (None, looked.look.clone()),
             shown.collect(),
             format!("{used} of {size} characters, at most {entries} entries"),
-            &told.text,
+            cost(&told.text),
         )
     }
 
@@ -128,7 +128,7 @@ impl HostView {
             (Some(host), looked.look.clone()),
             shown.collect(),
             budget,
-            &listing.text,
+            listing_cost(&listing),
         )
     }
 
@@ -137,10 +137,9 @@ impl HostView {
         (host, look): (Option<Host>, Look),
         shown: Vec<(usize, Sight)>,
         budget: String,
-        text: &str,
+        (chars, tokens): (usize, usize),
     ) -> Self {
         let count = |wanted: Sight| shown.iter().filter(|(_, sight)| *sight == wanted).count();
-        let (chars, tokens) = cost(text);
         let usable = look.snapshot.agents.all.iter();
         let usable = usable.filter(|agent| agent.state.is_listed()).count();
         let counts = ViewCounts {
@@ -163,6 +162,16 @@ impl HostView {
             budget,
             counts,
         }
+    }
+}
+
+/// Characters and tokens of a host's list. A host that counts tokens itself has its own number: it rounds up line by
+/// line and counts the skills that come with it.
+pub(super) fn listing_cost(listing: &HostListing) -> (usize, usize) {
+    let (chars, tokens) = cost(&listing.text);
+    match listing.budget.measure {
+        Measure::Tokens => (chars, listing.budget.used),
+        _ => (chars, tokens),
     }
 }
 

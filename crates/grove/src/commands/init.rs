@@ -225,8 +225,8 @@ fn next_steps(
         .any(|provider| matches!(provider.state, "present" | "needs none" | "not tried"));
     match (has_key, engines.first()) {
         (true, _) => add(
-            "grove run AGENT \"task\"",
-            "run an agent; `grove agents list` lists them",
+            "grove run AGENT \"task\" --model PROVIDER/ID",
+            "run an agent; `grove agents list` lists them, and `model` in [runs] of the configuration saves naming a model each time",
         ),
         (false, Some(engine)) => {
             let command = format!("grove run AGENT \"task\" --engine {}", engine.name);

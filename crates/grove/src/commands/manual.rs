@@ -28,7 +28,8 @@ pub(super) fn run(page: Page, out: &mut Output) -> Outcome {
 fn cli() -> String {
     let codes = ErrorKind::ALL.map(|kind| format!("{} {}", kind.exit_code(), kind.meaning()));
     let mut page = format!(
-        "# Command line\n\nExit codes: 0 fine, {}.\n",
+        "# Command line\n\nExit codes: 0 fine, {}. Of a run also: 5 its work was not accepted, 6 a limit or time ran out, \
+         7 it is paused, asks, or continues, 130 it was stopped.\n",
         codes.join(", ")
     );
     let mut root = Cli::command();

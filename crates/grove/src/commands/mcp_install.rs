@@ -89,9 +89,9 @@ fn say_what_it_lists(environment: &Environment, name: &str, out: &mut Output) {
     let n_known = own.intersection(&theirs).count();
     if n_known > 0 {
         let (n_more, title) = (own.len() - n_known, &host.title);
-        let skills = counted(n_known, "skill");
+        let skills = counted(own.len(), "skill");
         out.note(&format!(
-            "{title} already lists {skills} of these by itself; the server adds {n_more} more"
+            "{title} already lists {n_known} of these {skills} by itself; the server adds {n_more}"
         ));
     }
 }

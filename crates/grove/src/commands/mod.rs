@@ -51,6 +51,7 @@ use grove_catalog::hosts;
 use grove_skills::{Environment, Library, Parts, Request, View, session_file};
 
 pub(crate) use grove_spec::text::counted;
+pub(crate) use overview::grouped;
 pub(crate) use runs::KEEPER;
 
 use crate::args::{AgentsCommand, CheckArgs, Cli, Command, Look, SkillsCommand};
@@ -83,6 +84,11 @@ pub(crate) fn run(
             CommandError::internal("the working folder no longer exists")
                 .hint("change to another folder"),
         );
+    }
+    if cli.command.as_ref().is_some_and(is_about_runs)
+        && let Some(why) = environment.why_nowhere()
+    {
+        return Err(CommandError::nowhere(&why, "runs"));
     }
     match cli.command {
         None => {
@@ -152,6 +158,15 @@ pub(crate) fn run(
         }
         Some(Command::Undo { json }) => undo::run(&environment, json, out),
         Some(Command::Manual { page }) => manual::run(page, out),
+    }
+}
+
+/// Whether a command reads or writes what is kept of runs.
+fn is_about_runs(command: &Command) -> bool {
+    match command {
+        Command::Run(_) | Command::Runs(_) | Command::Supervise => true,
+        Command::Prompt(arguments) => arguments.run.is_some(),
+        _ => false,
     }
 }
 
@@ -243,7 +258,8 @@ pub(crate) fn agreed(question: &str, yes: bool, out: &mut Output) -> Result<bool
         return Ok(true);
     }
     let answer = out.ask(question).ok_or_else(|| {
-        CommandError::finding("nothing was changed").hint("add --yes to make this change")
+        let message = format!("{question} nobody can answer here, so nothing was changed");
+        CommandError::finding(message).hint("add --yes to make this change")
     })?;
     if !answer {
         out.note("nothing was changed");

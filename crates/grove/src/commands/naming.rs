@@ -1,9 +1,12 @@
 //! What is said when a name leads to no skill or to several.
 
+use std::path::{Path, PathBuf};
+
 use grove_catalog::address;
 use grove_catalog::snapshot::Snapshot;
+use grove_skills::{Request, View};
 
-use super::entry_listing;
+use super::{entry_listing, path_text, unread};
 use crate::args::Look;
 use crate::command_error::CommandError;
 
@@ -24,14 +27,29 @@ pub(super) fn ambiguous(
 
 /// A command with an address, looking where this one looked.
 pub(super) fn command_for(command: &str, address: &str, flags: &Look) -> String {
-    let mut words = vec![command.to_owned()];
-    for root in &flags.roots {
-        words.push(format!("--root {}", quoted(&root.to_string_lossy())));
-    }
-    words.extend(flags.host.as_ref().map(|host| format!("--host {host}")));
-    words.extend(flags.all.then(|| "--all".to_owned()));
+    let host = flags.host.as_deref();
+    let mut words = vec![with_flags(command, &flags.roots, host, flags.all)];
     words.extend(address.starts_with('-').then(|| "--".to_owned()));
     words.push(quoted(address));
+    words.join(" ")
+}
+
+/// A command that looks where this one looked.
+pub(super) fn looking_alike(command: &str, request: &Request) -> String {
+    match &request.view {
+        View::Own => with_flags(command, &[], None, request.all),
+        View::Folders(folders) => with_flags(command, folders, None, request.all),
+        View::Host(host) => with_flags(command, &[], Some(host), request.all),
+    }
+}
+
+fn with_flags(command: &str, roots: &[PathBuf], host: Option<&str>, all: bool) -> String {
+    let mut words = vec![command.to_owned()];
+    for root in roots {
+        words.push(format!("--root {}", quoted(&root.to_string_lossy())));
+    }
+    words.extend(host.map(|host| format!("--host {host}")));
+    words.extend(all.then(|| "--all".to_owned()));
     words.join(" ")
 }
 
@@ -70,5 +88,10 @@ pub(super) fn unknown(snapshot: &Snapshot, name: &str, near: &[String]) -> Comma
         return CommandError::finding(reason.message).hint(reason.fix);
     }
     let error = CommandError::finding(format!("no skill is called `{name}`"));
-    error.hint(entry_listing::hint_for(near, "skill"))
+    let error = error.hint(entry_listing::hint_for(near, "skill"));
+    error.hints(unread::roots(snapshot).map(|finding| {
+        let folder = finding.file.as_deref().unwrap_or_else(|| Path::new(""));
+        let folder = path_text(&folder.to_string_lossy());
+        format!("{folder} was not read: {}", finding.message)
+    }))
 }

@@ -7,9 +7,9 @@ use grove_skills::Environment;
 use serde_json::{Value, json};
 
 use super::host_views::{self, HostView};
-use super::{Looked, counted, tilde, unread};
+use super::{Looked, counted, naming, tilde, unread};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
-use crate::output::{Output, page};
+use crate::output::{Output, columns};
 use crate::table::Table;
 
 pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
@@ -40,9 +40,10 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     ));
     out.line("");
     print_sources(snapshot, out);
-    unread::say(snapshot, out);
+    unread::say(snapshot, environment, out);
     out.line("");
-    out.painted(&table(&views).render(page(&environment.variables)));
+    // It stands among sentences, so it has its headings in a pipe too; programs read the JSON.
+    out.painted(&table(&views).render(columns(&environment.variables)));
     for sentence in host_views::not_followed(&views, environment) {
         out.line(&sentence);
     }
@@ -134,7 +135,7 @@ fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
     for view in views {
         if let n @ 1.. = view.counts().problems {
             let message = format!("{}: {}", view.title, counted(n, "problem"));
-            add(message, format!("grove skills check{}", host_flag(view)));
+            add(message, looking_alike("grove skills check", view));
         }
     }
     for view in views {
@@ -143,7 +144,7 @@ fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
         let (left_out, named) = (row.not_shown, row.name_only);
         if view.host.is_some() && left_out > 0 {
             let message = format!("{} leaves out {}", view.title, counted(left_out, "skill"));
-            add(message, format!("grove catalog{}", host_flag(view)));
+            add(message, looking_alike("grove catalog", view));
         }
         if view.host.is_some() && named > 0 {
             let message = format!(
@@ -151,15 +152,15 @@ fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
                 view.title,
                 counted(named, "skill")
             );
-            add(message, format!("grove catalog{}", host_flag(view)));
+            add(message, looking_alike("grove catalog", view));
         }
     }
     all
 }
 
-fn host_flag(view: &HostView) -> String {
-    let host = view.host.as_ref();
-    host.map_or_else(String::new, |host| format!(" --host {}", host.name))
+/// A command that looks as a view does.
+fn looking_alike(command: &str, view: &HostView) -> String {
+    naming::looking_alike(command, &view.look.request)
 }
 
 fn is_or_are(count: usize) -> String {

@@ -32,13 +32,14 @@ use grove_plan::{EffectKind, Event, Fact, RunView, Wish};
 use grove_runs::{ChildWish, JournalError, RunPlaces, plan_of, submit};
 use grove_skills::{Environment, Parts, Request, World};
 use grove_spec::Digest;
+use grove_spec::text::one_line;
 use grove_store::{Draft, LoadedRun, OpenRow, RunFilter, RunRow, Store, StoreError};
 use serde_json::{Value, json};
 
 use super::Outcome;
 use crate::args::{PlanArgs, RunArgs, RunsCommand};
 use crate::command_error::CommandError;
-use crate::output::{Output, columns};
+use crate::output::{Output, page};
 use crate::table::Table;
 
 use following::Following;
@@ -228,7 +229,12 @@ pub(super) fn manage(
                 most: Some(*limit),
                 ..RunFilter::default()
             };
-            list(environment, &runs.store.runs(&filter)?, *json, out);
+            let rows = runs.store.runs(&filter)?;
+            if rows.is_empty() && !json && *open {
+                out.note("no open runs; `grove runs list` lists those that have ended");
+                return Ok(0);
+            }
+            list(environment, &rows, *json, out);
             Ok(0)
         }
         RunsCommand::Show { run, json } => {
@@ -294,9 +300,18 @@ pub(super) fn manage(
         RunsCommand::Apply { run, json } => patches::apply(environment, &runs, run, *json, out),
         RunsCommand::Stop { run, now } => {
             let loaded = runs.load(run)?;
+            if loaded.state.ended.is_some() {
+                let state = loaded.state.run();
+                out.line(&format!(
+                    "{} has ended already: {}",
+                    loaded.id,
+                    state.word()
+                ));
+                return Ok(0);
+            }
             runs.wish(&loaded.id, Wish::Stop { now: *now })?;
             runs.ensure(&surroundings(), &loaded.id)?;
-            out.line(&format!("{} is told to stop", loaded.id));
+            out.line(&format!("{} has been told to stop", loaded.id));
             Ok(0)
         }
         RunsCommand::Prune {
@@ -381,7 +396,7 @@ fn list(environment: &Environment, rows: &[RunRow], json: bool, out: &mut Output
         };
         table.row(&[&row.id, &state, &row.tokens.to_string(), &row.title]);
     }
-    out.painted(&table.render(columns(&environment.variables)));
+    out.painted(&table.render(page(&environment.variables)));
 }
 
 fn row_json(row: &RunRow) -> Value {
@@ -423,8 +438,14 @@ fn show(view: &RunView, out: &mut Output) {
         ));
         for attempt in &node.attempts {
             let usage = attempt.usage;
+            // A question has a line of its own.
+            let reason = attempt
+                .reason
+                .as_ref()
+                .filter(|_| attempt.state != "asking");
+            let reason = reason.map_or_else(String::new, |why| format!(" ({})", one_line(why)));
             out.line(&format!(
-                "    try {} with {}: {}, {}, {}, {} in, {} out",
+                "    try {} with {}: {}{reason}, {}, {}, {} in, {} out",
                 attempt.n,
                 attempt.model,
                 attempt.state,

@@ -6,7 +6,7 @@ use grove_skills::search::Searcher;
 use grove_spec::Diagnostic;
 use serde_json::{Value, json};
 
-use super::{Looked, counted};
+use super::{Looked, counted, unread};
 use crate::json::{DiagnosticJson, SnapshotJson};
 use crate::output::Output;
 
@@ -18,6 +18,7 @@ pub(super) fn run(looked: &mut Looked, json: bool, out: &mut Output) -> u8 {
         return 0;
     }
     out.diagnostics(&diagnostics);
+    unread::say(&snapshot, looked.library.environment(), out);
     let name = |at: &usize| snapshot.skills.get(*at).map_or("", Skill::name);
     let names = |skills: &[usize]| skills.iter().map(name).collect::<Vec<_>>();
     for family in &found.families {
@@ -86,6 +87,6 @@ fn to_json(snapshot: &Snapshot, found: &Confusable, diagnostics: &[Diagnostic]) 
         "morePairs": found.more_pairs,
         "families": families.collect::<Vec<_>>(),
         "broad": broad.collect::<Vec<_>>(),
-        "diagnostics": DiagnosticJson::list(diagnostics),
+        "diagnostics": DiagnosticJson::list(diagnostics.iter().chain(unread::roots(snapshot))),
     })
 }

@@ -5,12 +5,11 @@ use grove_catalog::catalog::budget::BYTES_PER_TOKEN;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use serde_json::json;
 
-use super::overview::grouped;
-use super::{Looked, counted, entry_listing, path_text, unread};
+use super::{Looked, counted, entry_listing, naming, path_text, unread};
 use crate::colour::{self, Meaning, marked};
 use crate::command_error::CommandError;
 use crate::json::{DiagnosticJson, EntryJson, SnapshotJson};
-use crate::output::Output;
+use crate::output::{Output, page};
 use crate::tokens;
 
 /// Refuses words that are no states.
@@ -72,17 +71,19 @@ pub(super) fn run(looked: &Looked, form: Form, states: &[String], out: &mut Outp
     if form == Form::Tree {
         tree(snapshot, skills, out);
     } else {
+        let page = page(&environment.variables);
         let numbers: [entry_listing::NumberColumn<'_, Skill>; 2] = [
-            ("TOKENS", &|skill| grouped(told_tokens(skill))),
-            ("BODY", &|skill| grouped(body_tokens(skill))),
+            ("TOKENS", &|skill| page.number(told_tokens(skill))),
+            ("BODY", &|skill| page.number(body_tokens(skill))),
         ];
         entry_listing::table(snapshot.entries(), skills, &numbers, environment, out);
     }
-    unread::say(snapshot, out);
+    unread::say(snapshot, environment, out);
     let findings = super::check::count_findings(snapshot);
     if findings > 0 {
         let findings = counted(findings, "finding");
-        out.note(&format!("{findings}: run `grove skills check`"));
+        let command = naming::looking_alike("grove skills check", &looked.request);
+        out.note(&format!("{findings}: run `{command}`"));
     }
     0
 }

@@ -25,7 +25,7 @@ pub(super) fn run(environment: &Environment, command: &ManageSkills, out: &mut O
         _ => Vec::new(),
     };
     if asks.is_empty() && matches!(command, ManageSkills::Edit { .. }) {
-        let error = CommandError::usage("nothing is to be changed");
+        let error = CommandError::usage("there is nothing to change");
         return Err(error.hint("give `--description TEXT`, `--set FIELD=VALUE` or `--body TEXT`"));
     }
     let (verb, name) = match command {

@@ -50,7 +50,7 @@ pub(super) fn run(
 
 fn print(looked: &Looked, found: &Found, text: &str, out: &mut Output) {
     out.diagnostics(&found.diagnostics);
-    unread::say(&found.snapshot, out);
+    unread::say(&found.snapshot, looked.library.environment(), out);
     if found.hits.is_empty() {
         out.note(&format!("no skill matches `{text}`"));
         out.note("hint: describe the task in other words, or see `grove skills list`");
@@ -108,7 +108,7 @@ fn why(reasons: &[Reason]) -> String {
         out.push_str(&reason.word);
     }
     if out.is_empty() {
-        "name, or words that other results share".clone_into(&mut out);
+        "a similar name, or words in common with other results".clone_into(&mut out);
     }
     out
 }
@@ -133,6 +133,6 @@ fn to_json(query: &str, found: &Found) -> Value {
         "query": query,
         "fitsWell": search::anything_fits(&found.hits),
         "results": with_skills(found).map(result).collect::<Vec<_>>(),
-        "diagnostics": DiagnosticJson::list(&found.diagnostics),
+        "diagnostics": DiagnosticJson::list(found.diagnostics.iter().chain(unread::roots(snapshot))),
     })
 }

@@ -211,7 +211,8 @@ impl Scene<'_> {
     fn next_steps(&self, run: &str, out: &mut Output) {
         let (folder, home) = (self.folder.display(), self.home());
         let (home, grove) = (home.display(), self.typed_name());
-        let review = "run --chain parallel-review \"Review what is not committed.\"";
+        let review =
+            "run --chain parallel-review \"Review what is not committed.\" --model PROVIDER/ID";
         out.line("");
         out.line("What to do next:");
         for (command, why) in [
@@ -231,7 +232,7 @@ impl Scene<'_> {
                 format!("HOME={home} {grove} runs show {run}"),
                 "shows this run again",
             ),
-            (format!("rm -r {folder}"), "removes all of this"),
+            (format!("rm -rf {folder}"), "removes all of this"),
         ] {
             out.line(&format!("  {command}"));
             out.line(&format!("      {why}"));

@@ -1,7 +1,9 @@
-//! How many skills were there and not read: said wherever skills are counted.
+//! What was asked for and not read: folders that are missing, and skills beyond the limit of their root. Said wherever
+//! skills are counted or looked for.
 
 use grove_catalog::snapshot::Snapshot;
-use grove_spec::Code;
+use grove_skills::Environment;
+use grove_spec::{Code, Diagnostic};
 
 use super::counted;
 use crate::output::Output;
@@ -13,8 +15,28 @@ pub(super) fn count(snapshot: &Snapshot) -> usize {
     limits.map(|finding| finding.names.len()).sum()
 }
 
-/// One line beside the data if there are any.
-pub(super) fn say(snapshot: &Snapshot, out: &mut Output) {
+/// The findings about folders that could not be read.
+pub(super) fn roots(snapshot: &Snapshot) -> impl Iterator<Item = &Diagnostic> {
+    let findings = snapshot.diagnostics.iter();
+    findings.filter(|finding| {
+        let is_about_root = matches!(finding.code, Code::RootUnreadable | Code::RootInvalid);
+        is_about_root && finding.file.is_some()
+    })
+}
+
+/// Says which folders could not be read. Of Grove's own nobody need be told: where nothing can be written, there are
+/// none.
+pub(super) fn say_roots(snapshot: &Snapshot, environment: &Environment, out: &mut Output) {
+    let is_own = |finding: &&Diagnostic| {
+        let file = finding.file.as_ref();
+        file.is_some_and(|file| file.starts_with(&environment.data))
+    };
+    out.diagnostics(roots(snapshot).filter(|finding| !is_own(finding)));
+}
+
+/// The folders that could not be read, and one line if there are skills that were not.
+pub(super) fn say(snapshot: &Snapshot, environment: &Environment, out: &mut Output) {
+    say_roots(snapshot, environment, out);
     if let n @ 1.. = count(snapshot) {
         let verb = if n == 1 { "was" } else { "were" };
         out.note(&format!(

@@ -392,7 +392,12 @@ fn of_entry<E: Shown>(view: &HostView, entry: &E, at: usize) -> Said {
     let fix = reasons.iter().map(|reason| reason.fix.clone());
     let fix = fix.collect::<Vec<_>>().join("; ");
     let state = entry.state().as_str();
-    let message = one_line(&format!("{state}: {message}"));
+    // Some reasons begin with the word for the state.
+    let message = if message.starts_with(state) {
+        one_line(&message)
+    } else {
+        one_line(&format!("{state}: {message}"))
+    };
     said(state, message, (!fix.is_empty()).then(|| one_line(&fix)))
 }
 

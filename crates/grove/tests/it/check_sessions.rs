@@ -63,7 +63,6 @@ fn findings_are_chosen_by_name_root_and_severity() {
             "--severity warning --label user:.claude/skills --code name-mismatch",
             1,
         ),
-        ("--name nobody", 0),
         ("--severity info", 0),
     ] {
         let said = session.grove(&format!("skills check {words}"));
@@ -203,4 +202,34 @@ fn a_path_is_checked_as_validate_does_and_repaired() {
     session
         .grove(["check", path, "--code", "yaml-repaired"])
         .fails(2);
+}
+
+/// With a typing error a check would find nothing for ever, and succeed.
+#[test]
+fn a_name_or_label_that_nothing_has_is_refused() {
+    let session = everything();
+    for (words, hint) in [
+        ("skills check --name brokn", "did you mean `broken`?"),
+        ("skills check --name zzyzx", "`grove skills list` lists"),
+        // An agent is no skill.
+        ("skills check --name lead", "unknown name `lead`"),
+        ("check --name laed", "did you mean `lead`?"),
+        (
+            "check --label user:.agent/skills",
+            "did you mean `user:.agents/skills`",
+        ),
+        ("check --label nosuch", "labels: bundled:agents, "),
+        ("skills check --label user:.grove/chains", "unknown label"),
+    ] {
+        session
+            .grove(words)
+            .fails(2)
+            .says([hint])
+            .lacks(["0 findings"]);
+    }
+    // What is there without a finding, and a root that is not there yet, are known.
+    session.skill("home/.agents/skills/fine", "fine", "d");
+    for words in ["check --name fine", "check --label user:.grove/skills"] {
+        session.done(words).prints(["0 findings"]);
+    }
 }

@@ -301,3 +301,34 @@ fn limits_are_kept_and_inclusive() {
         assert_eq!(usable, expected, "{key}");
     }
 }
+
+#[test]
+fn every_key_of_a_provider_and_of_a_server_has_its_own_line() {
+    let session = session();
+    session.file(
+        USER,
+        "[providers.p]\napi = 'anthropic'\nmodels = ['m']\n\nbase_url = 'https://models.example'\n[mcp.s]\nenv = {}\ncommand = ['x']\n",
+    );
+    let config = config(&session, 0);
+    for (key, line) in [
+        ("providers.p.api", 2),
+        ("providers.p.models", 3),
+        ("providers.p.base_url", 5),
+        ("mcp.s.env", 7),
+        ("mcp.s.command", 8),
+    ] {
+        assert_eq!(config["settings"][key]["origin"]["line"], line, "{key}");
+    }
+}
+
+#[test]
+fn an_address_that_is_none_is_a_finding() {
+    let session = session();
+    session.file(
+        USER,
+        "[providers.p]\napi = 'anthropic'\nbase_url = 'nonsense'\n",
+    );
+    assert_eq!(found(&config(&session, 3)), [["config-value", "3"]]);
+    let said = session.grove("config").fails(3);
+    said.says(["`providers.p.base_url` must be an address"]);
+}

@@ -284,6 +284,29 @@ fn links_lead_somewhere() {
     }
 }
 
+/// Every command that takes `--json` has a row on the page about JSON.
+#[test]
+fn every_command_with_json_has_a_row() {
+    let page = document("docs/reference/json.md");
+    let rows = page.lines().filter(|line| line.starts_with("| `grove"));
+    // One row may be about several commands: `grove skills create`, `edit`.
+    let mut documented = BTreeSet::new();
+    for row in rows {
+        let commands = row.split('|').nth(1).unwrap_or_default();
+        let mut names = commands.split('`').skip(1).step_by(2);
+        let first = names.next().unwrap_or_default();
+        let above = first.rsplit_once(' ').map_or("", |(above, _)| above);
+        documented.insert(first.to_owned());
+        documented.extend(names.map(|name| format!("{above} {name}")));
+    }
+    let reference = document("docs/reference/cli.md");
+    let sections = reference.split("\n## ").skip(1);
+    for section in sections.filter(|section| section.contains(" --json ")) {
+        let command = section.lines().next().unwrap_or_default();
+        assert!(documented.contains(command), "no row for `{command}`");
+    }
+}
+
 /// Every key that a command prints is on the page about JSON.
 #[test]
 fn json_is_documented() {
@@ -307,6 +330,9 @@ fn json_is_documented() {
         "grove skills show tmux --json",
         "grove skills check --json",
         "grove skills roots --json",
+        "grove skills copy release-notes --to claude --json",
+        "grove engines --json",
+        "grove plan counter task --json",
         "grove skills search notes --json",
         "grove skills confusable --json",
         "grove skills activate release-notes --json",

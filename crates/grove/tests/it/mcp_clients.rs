@@ -1,6 +1,8 @@
 //! Every action of `subagent`, its progress, cancellation and notifications, asked for by the official SDKs for Python and
 //! TypeScript, and what the protocol's own conformance suite says of the server.
 
+mod answers;
+
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;

@@ -82,6 +82,48 @@ fn unknown_methods_and_odd_parameters_are_errors() {
     client.assert_well();
 }
 
+/// A method with parameters that cannot be read is not an unknown one.
+#[test]
+fn what_a_method_lacks_is_said() {
+    let home = library::make();
+    let mut client = RawClient::connect(&home);
+    for (method, needed) in [
+        ("tools/call", "name"),
+        ("prompts/get", "name"),
+        ("resources/read", "uri"),
+        ("resources/subscribe", "uri"),
+        ("resources/unsubscribe", "uri"),
+        ("skills/get", "uri"),
+        ("initialize", "protocolVersion"),
+    ] {
+        let mut wrong = json!({});
+        wrong[needed] = json!(7);
+        for (params, why) in [
+            (None, "is missing"),
+            (Some(json!({})), "is missing"),
+            (Some(wrong), "is not text"),
+        ] {
+            let mut asked = json!({ "jsonrpc": "2.0", "id": "lacks", "method": method });
+            if let Some(params) = params {
+                asked["params"] = params;
+            }
+            let answer = client.ask(&asked);
+            assert_eq!(answer["error"]["code"], -32_602, "{asked}: {answer}");
+            let expected = format!("`{needed}` {why}");
+            assert_eq!(answer["error"]["message"], expected, "{asked}: {answer}");
+        }
+    }
+    let list = json!({ "name": "skill", "arguments": [] });
+    let answer = client.ask(&request("list", "tools/call", &list));
+    assert_eq!(answer["error"]["code"], -32_602, "{answer}");
+    assert_eq!(answer["error"]["message"], "`arguments` is not an object");
+    for unknown in ["no/such", "tasks/get", "subscriptions/listen"] {
+        let answer = client.ask(&request("unknown", unknown, &json!({})));
+        assert_eq!(answer["error"]["code"], -32_601, "{answer}");
+    }
+    client.assert_well();
+}
+
 #[test]
 fn a_skill_that_was_not_read_is_said_to_be_there() {
     let home = library::make();

@@ -181,7 +181,7 @@ fn what_the_host_lists_by_itself_is_said() {
     session.skill("home/.claude/skills/a", "a", "Does a.");
     session.skill("home/.grove/skills/b", "b", "Does b.");
     let said = session.done("mcp install --host claude --dry-run");
-    said.says(["Claude Code already lists 1 skill of these by itself; the server adds 1 more"]);
+    said.says(["Claude Code already lists 1 of these 2 skills by itself; the server adds 1"]);
     let said = session.done("mcp install --host gemini --dry-run");
     assert!(!said.stderr.contains("already lists"), "{said}");
 }

@@ -325,3 +325,60 @@ fn why_says_what_a_full_list_does_to_a_skill() {
         assert_eq!(fix.is_empty(), said == "whole", "{fix}");
     }
 }
+
+/// The table stands among sentences: without headings nobody knows what its numbers are.
+#[test]
+fn the_table_has_its_headings_in_a_pipe_too() {
+    let session = crate::session().without_env("COLUMNS");
+    session.skill("home/.agents/skills/a", "a", "d");
+    let said = session.done("").prints(["SHOWN BY", "WHOLE", "TOKENS"]);
+    assert!(!said.stdout.contains('\t'), "{said}");
+}
+
+/// Codex counts tokens itself, line by line and with its own skills: that number is its list's everywhere.
+#[test]
+fn a_host_that_counts_tokens_has_one_number_of_them() {
+    let session = crate::session();
+    session.dir("home/.codex");
+    for name in ["a", "b", "c"] {
+        let about = format!("Does {name} for whoever asks");
+        session.skill(format!("home/.codex/skills/{name}"), name, &about);
+    }
+    let overview = session.json("");
+    let hosts = overview["hosts"].as_array().unwrap();
+    let row = hosts.iter().find(|row| row["name"] == "codex").unwrap();
+    let catalog = session.json("catalog --host codex");
+    let used = &catalog["report"]["budget"]["used"];
+    assert_eq!(&row["tokens"], used);
+    assert_eq!(&catalog["tokens"], used);
+    let said = session.done("catalog --host codex");
+    said.says([&format!("{used} of ")]);
+}
+
+/// A command that is advised looks where the one looked that advises it.
+#[test]
+fn what_is_advised_looks_at_the_same_skills() {
+    let session = crate::session().without_bundled();
+    session.file("home/.claude/skills/x/SKILL.md", "no frontmatter\n");
+    let check = "`grove skills check --host claude`";
+    session.done("doctor --host claude").prints([check]);
+    session.done("skills list --host claude").says([check]);
+    let root = session.path("home/.claude/skills");
+    let root = root.to_str().unwrap();
+    let check = format!("`grove skills check --root '{root}'`");
+    session.done(["--root", root]).prints([&*check]);
+    session.done(["doctor", "--root", root]).prints([&*check]);
+}
+
+/// What a reason says already is not said before it.
+#[test]
+fn the_word_for_a_state_is_said_once() {
+    let session = crate::session().without_bundled();
+    session.skill("home/.agents/skills/pdf", "pdf", "d").skill(
+        "home/.claude/skills/pdf",
+        "pdf",
+        "e",
+    );
+    let said = session.done("why pdf").prints(["shadowed by `pdf@"]);
+    said.lacks(["shadowed: shadowed"]);
+}

@@ -123,6 +123,37 @@ fn without_a_home_nothing_is_written_anywhere() {
 }
 
 #[test]
+fn without_a_usable_home_it_is_said_what_is_the_matter() {
+    let session = session();
+    for words in [
+        "runs list",
+        "runs show x",
+        "run worker task",
+        "prompt --run x",
+    ] {
+        let runs = run_without_home(&session, words);
+        let said = runs.stderr_text();
+        let expected = "error: HOME is not set, so there is nowhere to keep runs\nhint: set HOME or XDG_STATE_HOME";
+        assert!(said.starts_with(expected), "{words}: {said}");
+    }
+    let relative = session
+        .with_env("HOME", "rel")
+        .without_env("XDG_STATE_HOME");
+    for words in [
+        "agents create a --description d",
+        "skills create a --description d",
+        "trust",
+        "runs list",
+    ] {
+        let said = relative.refused(words);
+        said.says([
+            "HOME is `rel`, which is not an absolute path",
+            "hint: set HOME",
+        ]);
+    }
+}
+
+#[test]
 fn a_skill_beyond_the_limit_is_not_called_unknown() {
     let session = session();
     session

@@ -20,6 +20,7 @@ mod limits;
 mod lists;
 mod live;
 pub(crate) mod mcp_tools;
+mod mistakes;
 mod nemesis;
 mod parallel_calls;
 mod results;

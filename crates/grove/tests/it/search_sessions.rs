@@ -212,3 +212,97 @@ fn what_lacks_a_name_that_others_say_is_no_answer() {
         assert_eq!(found["results"][0]["fits"] != "hardly", fits, "{found}");
     }
 }
+
+/// A folder that somebody named and that is not there is not the same as one without skills.
+#[test]
+fn a_missing_folder_is_said_wherever_skills_are_looked_for() {
+    let session = session();
+    let missing = "warning[root-unreadable]: the root does not exist\n  --> ";
+    for (words, code) in [
+        ("skills search pdf --root nofolder", 1),
+        ("skills confusable --root nofolder", 0),
+        ("skills list --root nofolder", 0),
+        ("catalog --root nofolder", 0),
+        // Also beside a folder with skills.
+        (
+            "skills search deploy --root nofolder --root ../home/.agents/skills",
+            0,
+        ),
+        (
+            "skills confusable --root nofolder --root ../home/.agents/skills",
+            0,
+        ),
+        (
+            "skills list --root nofolder --root ../home/.agents/skills",
+            0,
+        ),
+        ("catalog --root nofolder --root ../home/.agents/skills", 0),
+    ] {
+        let said = session.grove(words).fails(code).says([missing]);
+        assert_eq!(said.stderr.matches(missing).count(), 1, "{said}");
+    }
+    for words in [
+        "skills search pdf --root nofolder",
+        "skills confusable --root nofolder",
+    ] {
+        let json = session.grove(format!("{words} --json").as_str()).json();
+        assert_eq!(json["diagnostics"][0]["code"], "root-unreadable", "{words}");
+    }
+    for words in [
+        "skills show pdf --root nofolder",
+        "skills activate pdf --root nofolder",
+    ] {
+        session
+            .refused(words)
+            .says(["nofolder was not read: the root does not exist"]);
+    }
+}
+
+/// A skill is not one of the others.
+#[test]
+fn a_broad_skill_is_counted_among_the_descriptions_of_others_alone() {
+    let session = crate::session().without_bundled();
+    let subjects = [
+        "maps",
+        "letters",
+        "recipes",
+        "invoices",
+        "songs",
+        "photos",
+        "poems",
+        "contracts",
+    ];
+    for subject in subjects {
+        let about = format!("Writes and checks {subject} for a project");
+        session.skill(format!("{USER}/{subject}"), subject, &about);
+    }
+    let all = format!("Writes and checks {} for a project", subjects.join(", "));
+    session.skill(format!("{USER}/everything"), "everything", &all);
+    let json = session.json("skills confusable");
+    let broad = json["broad"].as_array().unwrap();
+    assert!(!broad.is_empty(), "{json}");
+    for one in broad {
+        assert_eq!(one["asked"], subjects.len(), "{one}");
+    }
+}
+
+#[test]
+fn the_columns_of_another_program_have_plain_numbers() {
+    let session = session().without_env("COLUMNS");
+    let body = "Reads a page. ".repeat(2000);
+    session.definition(
+        format!("{USER}/long"),
+        "name: long\ndescription: Reads\n",
+        &body,
+    );
+    let said = session.done("skills list");
+    let line = said.stdout.lines().find(|line| line.starts_with("long\t"));
+    let fields: Vec<&str> = line.unwrap().split('\t').collect();
+    assert!(fields[4].parse::<u32>().unwrap() > 1000, "{said}");
+    let wordy = "Reads pages ".repeat(100);
+    session.skill(format!("{USER}/wordy"), "wordy", &wordy);
+    let said = session.done("catalog --explain");
+    let line = said.stdout.lines().find(|line| line.contains("\twordy\t"));
+    let cost = line.unwrap().split('\t').next().unwrap();
+    assert!(cost.parse::<u32>().unwrap() > 1000, "{said}");
+}

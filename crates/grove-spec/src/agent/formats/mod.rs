@@ -15,7 +15,7 @@ pub mod restriction;
 pub use codex_config::{NamedFile, NamedFiles};
 use serde::{Deserialize, Serialize};
 
-use super::{Agent, Parsed, fields, known_keys, naming, near_frontmatter};
+use super::{Agent, Parsed, fields, known_keys, naming, near_frontmatter, thinking};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
 use crate::quoted_frontmatter::{self, Quoted};
@@ -321,6 +321,11 @@ fn meaning(
     let places: Vec<(Key, Position)> = translated.native.iter().map(place).collect();
     let mut agent = fields::read(translated.native, start, diagnostics);
     agent.is_disabled |= translated.is_disabled;
+    if format == Format::Native {
+        let place = places.iter().find(|(key, _)| *key == "thinking");
+        let place = place.map(|(_, position)| *position);
+        diagnostics.extend(thinking::unknown_level(&agent).map(|finding| finding.at(place)));
+    }
     if let Some(tools) = &mut agent.tools {
         // Of a list everything that is denied can be taken, and there is no more to say of it.
         agent

@@ -18,7 +18,10 @@ impl LayerReader<'_> {
             return self.wrong(&path, &name.span(), "a table");
         };
         let known = self.diagnostics.len();
-        let mut entry = McpEntry::default();
+        let mut entry = McpEntry {
+            lines: self.lines(table),
+            ..McpEntry::default()
+        };
         for (key, value) in table {
             let (path, span) = (format!("{path}.{}", key.get_ref()), key.span());
             match key.get_ref().as_ref() {

@@ -27,6 +27,7 @@ impl LayerReader<'_> {
             base_url: None,
             key: None,
             models: Vec::new(),
+            lines: self.lines(table),
         };
         for (key, value) in table {
             let (path, span) = (format!("{path}.{}", key.get_ref()), key.span());
@@ -36,9 +37,9 @@ impl LayerReader<'_> {
                     Some(word) => entry.api = word,
                     None => self.wrong(&path, &span, &format!("one of {}", INTERFACES.join(", "))),
                 },
-                "base_url" => match text() {
+                "base_url" => match text().filter(|text| is_address(text)) {
                     Some(address) => entry.base_url = Some(address),
-                    None => self.wrong(&path, &span, "an address"),
+                    None => self.wrong(&path, &span, ADDRESS),
                 },
                 "key" => match key_place(value) {
                     Some(place) => entry.key = Some(place),
@@ -65,6 +66,21 @@ impl LayerReader<'_> {
             providers.insert(name.get_ref().to_string(), sourced);
         }
     }
+}
+
+/// What an address has to be.
+const ADDRESS: &str = "an address of the form `https://host[:port][/path]`";
+
+/// Whether a text can be the address of a provider. Whoever asks there takes it apart; what is refused here could never
+/// be asked, or would show a password.
+fn is_address(text: &str) -> bool {
+    let rest = text
+        .strip_prefix("https://")
+        .or_else(|| text.strip_prefix("http://"));
+    rest.is_some_and(|rest| {
+        let is_plain = |c: char| !(c.is_whitespace() || c.is_control() || "@?#".contains(c));
+        !rest.is_empty() && !rest.starts_with(['/', ':']) && rest.chars().all(is_plain)
+    })
 }
 
 /// What a list of models has to be.
@@ -149,8 +165,20 @@ mod tests {
                 Ok(Some("output of pass")),
             ),
             (
-                "base_url = 'x'",
+                "base_url = 'http://x'",
                 Err("`providers.p` must be a table with `api`"),
+            ),
+            (
+                "api = 'anthropic'\nbase_url = 'nonsense'",
+                Err("`providers.p.base_url` must be an address"),
+            ),
+            (
+                "api = 'anthropic'\nbase_url = 'https:///v1'",
+                Err("`providers.p.base_url` must be an address"),
+            ),
+            (
+                "api = 'anthropic'\nbase_url = 'https://me:sk-1@host'",
+                Err("`providers.p.base_url` must be an address"),
             ),
             (
                 "api = 'telegraph'",

@@ -4,6 +4,7 @@ use grove_plan::{NodeId, NodeState};
 use grove_runs::submit_again;
 use grove_skills::Environment;
 
+use super::controlling::parts_of;
 use super::following::Following;
 use super::{ModelSettings, Runs};
 use crate::args::GoOnArgs;
@@ -22,7 +23,15 @@ pub(super) fn run(
         let message = "a child runs nothing again";
         return Err(CommandError::usage(message).hint("ask for it as new work"));
     }
-    let earlier = runs.load(&arguments.run)?;
+    let (run, named) = parts_of(&arguments.run);
+    let earlier = runs.load(run)?;
+    let from = match (from, named) {
+        (Some(_), Some(_)) => {
+            let message = "a step is named twice, in RUN.NODE and by --from";
+            return Err(CommandError::usage(message).hint("keep one of them"));
+        }
+        (from, named) => from.map(NodeId::from).or(named),
+    };
     if earlier.state.ended.is_none() {
         let message = format!("run {} is not over", earlier.id);
         return Err(CommandError::finding(message)
@@ -35,10 +44,10 @@ pub(super) fn run(
         .iter()
         .filter(|node| node.reviews.is_none());
     let first = steps.find(|node| !is_done(&node.id));
-    let from = match (from, first) {
-        (Some(named), _) => NodeId::from(named),
-        (None, Some(first)) => first.id.clone(),
-        (None, None) => NodeId::step(1),
+    let Some(from) = from.or_else(|| first.map(|first| first.id.clone())) else {
+        let message = format!("everything in run {} is done", earlier.id);
+        let hint = "name the step to begin with: `--from 1` repeats everything";
+        return Err(CommandError::finding(message).hint(hint));
     };
     let surroundings = ModelSettings::find(environment).surroundings();
     let submitted = submit_again(&runs.store, &earlier, &from, &surroundings)?;

@@ -45,16 +45,18 @@ pub(super) fn show(runs: &Runs, arguments: &LedgerArguments, out: &mut Output) -
         out.json(&ledger);
         return Ok(u8::from(!faults.is_empty()));
     }
-    out.line(&format!(
-        "run {} {}, {}",
-        loaded.id, view.state, view.acceptance
-    ));
+    let accepted = |word: &str| match word {
+        "none" => "nothing was required".to_owned(),
+        word => word.to_owned(),
+    };
+    let word = accepted(view.acceptance);
+    out.line(&format!("run {} {}, {word}", loaded.id, view.state));
     for node in &view.nodes {
         let why = node.rejected.as_ref();
         let why = why.map_or_else(String::new, |why| format!(": {why}"));
         let word = match &node.reviews {
             Some(author) => format!("reviewed {author}: {}", node.state),
-            None => node.acceptance.to_owned(),
+            None => accepted(node.acceptance),
         };
         out.line(&format!("  {} {} {word}{why}", node.id, node.agent));
         let contract = contract(&loaded, node);

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use grove_exec::{Git, GitError};
 use grove_plan::{NodeId, NodeView, PatchView, SubmoduleWork};
+use grove_runs::ControlError;
 use grove_skills::Environment;
 use grove_spec::text::one_line;
 use serde_json::json;
@@ -48,7 +49,19 @@ fn patches(runs: &Runs, given: &str) -> Result<(String, Vec<ChildPatch>), Comman
         });
     }
     if found.is_empty() {
-        let message = format!("run {} has no patch", loaded.id);
+        let all: Vec<NodeId> = view.nodes.iter().map(|node| node.id.clone()).collect();
+        let message = match named {
+            Some(node) if !all.contains(&node) => {
+                return Err(ControlError::NoSuchChild {
+                    run: loaded.id,
+                    node,
+                    names: all,
+                }
+                .into());
+            }
+            Some(node) => format!("child {node} of run {} has no patch", loaded.id),
+            None => format!("run {} has no patch", loaded.id),
+        };
         let hint = "only children that ran with `--worktree` and have ended have one";
         return Err(CommandError::finding(message).hint(hint));
     }
@@ -118,15 +131,23 @@ fn require_submodules(git: &Git, top: &Path, patch: &ChildPatch) -> Result<(), C
     Ok(())
 }
 
-/// Puts one child's patches in, and gives the files that are in conflict afterwards.
-fn apply_one(git: &Git, top: &Path, patch: &ChildPatch) -> Result<Vec<String>, GitError> {
+/// Puts one child's patches in, and gives the files that are in conflict afterwards; nothing when all of it is there already.
+fn apply_one(git: &Git, top: &Path, patch: &ChildPatch) -> Result<Option<Vec<String>>, GitError> {
+    let is_there = git.has_patch(top, &patch.bytes, Path::new(""))
+        && patch.submodules.iter().all(|(work, bytes)| {
+            let below = Path::new(&work.path);
+            git.has_patch(&top.join(below), bytes, below)
+        });
+    if is_there {
+        return Ok(None);
+    }
     let mut conflicts = git.apply(top, &patch.bytes, Path::new(""))?;
     for (work, bytes) in &patch.submodules {
         let below = Path::new(&work.path);
         let inside = git.apply(&top.join(below), bytes, below)?;
         conflicts.extend(inside.iter().map(|file| format!("{}/{file}", work.path)));
     }
-    Ok(conflicts)
+    Ok(Some(conflicts))
 }
 
 /// `grove runs apply`.
@@ -152,14 +173,33 @@ pub(super) fn apply(
     for patch in &patches {
         require_submodules(&git, &place.top, patch)?;
     }
+    let unsettled = git.unmerged(&place.top).map_err(CommandError::internal)?;
+    if let Some(file) = unsettled.first() {
+        let message = format!("{file} has a conflict that is not resolved");
+        let hint = format!(
+            "resolve it and `git add` the file, or discard it with `git checkout HEAD -- {file}`"
+        );
+        return Err(CommandError::finding(message).hint(hint));
+    }
     for patch in &patches {
         let conflicts = match apply_one(&git, &place.top, patch) {
             Ok(conflicts) => conflicts,
             Err(error) => {
                 let message = format!("the patch of {} does not apply: {error}", patch.node);
-                let hint = format!("`grove runs diff {run}.{}` prints it", patch.node);
-                return Err(CommandError::finding(message).hint(hint));
+                let hints = [
+                    "if files that it changes have changes of yours, commit or stash them first"
+                        .to_owned(),
+                    format!("`grove runs diff {run}.{}` prints it", patch.node),
+                ];
+                return Err(CommandError::finding(message).hints(hints));
             }
+        };
+        let Some(conflicts) = conflicts else {
+            if !json {
+                out.line(&format!("{} {}: already applied", patch.node, patch.agent));
+            }
+            done.push(json!({ "node": patch.node, "files": 0, "conflicts": [] }));
+            continue;
         };
         has_conflicts |= !conflicts.is_empty();
         let files = counted(
@@ -181,11 +221,12 @@ pub(super) fn apply(
     if json {
         out.json(&json!({ "schema": "grove.applied/1", "run": run, "patches": done }));
     } else if has_conflicts {
-        let left = patches.len() - done.len();
-        out.note(&format!(
-            "resolve the conflicts; {} not applied yet",
-            counted(left, "patch")
-        ));
+        let left = match patches.len() - done.len() {
+            0 => String::new(),
+            1 => "; 1 patch is not applied yet".to_owned(),
+            left => format!("; {left} patches are not applied yet"),
+        };
+        out.note(&format!("resolve the conflicts{left}"));
     }
     Ok(u8::from(has_conflicts))
 }

@@ -8,9 +8,11 @@ use grove_plan::{
     AgentScope, LayoutRules, OnComplete, Request as RunRequest, TreeLimits, lay_out, parse_request,
 };
 use grove_runs::{Above, Recording, RunRequest as SubmittedRequest, SubmitError, narrow};
-use grove_skills::{Environment, Library, Look, LookAgain as _, Parts, Request, Scope};
+use grove_skills::{
+    Environment, Library, Look, LookAgain as _, Parts, Request, Scope, Unsteady as _,
+};
 use grove_spec::Diagnostic;
-use grove_spec::chain::Step;
+use grove_spec::chain::{self, Step};
 use grove_spec::config::Settings;
 use grove_spec::money::millionths;
 use serde_json::Value;
@@ -149,6 +151,9 @@ fn resolve_asked(
     };
     let mut library = Library::new(there, request);
     let recording = recording(environment, arguments);
+    if let Some(recording) = &recording {
+        recording.check().map_err(CommandError::finding)?;
+    }
     let chosen = |given: &Option<PathBuf>| match given {
         Some(given) => chosen_folder(&environment.working, given, asked.is_by_model).map(Some),
         None => Ok(None),
@@ -306,21 +311,11 @@ fn children(finding: &Finding<'_>, asked: &Asked) -> Result<FoundChildren, Comma
                 children.push(child);
                 reviewers.extend(reviewer);
             }
-            Err(error) => wrong.push((planned, error)),
+            Err(error) => wrong.push((planned.id.as_str(), error)),
         }
     }
-    let is_one = layout.tasks.len() == 1;
-    let mut wrong = wrong.into_iter();
-    if let Some((planned, first)) = wrong.next() {
-        let others: Vec<String> = wrong
-            .map(|(planned, error)| format!("step {}: {}", planned.id, error.message()))
-            .collect();
-        let first = if is_one {
-            first
-        } else {
-            first.hint(format!("this is about step {}", planned.id))
-        };
-        return Err(first.hints(others));
+    if let Some(error) = all_wrong_steps(wrong, layout.tasks.len() == 1) {
+        return Err(error);
     }
     children.extend(reviewers);
     let names: Vec<String> = steps.iter().map(names_of).collect();
@@ -329,6 +324,33 @@ fn children(finding: &Finding<'_>, asked: &Asked) -> Result<FoundChildren, Comma
         groups: layout.groups,
         title: names.join(" → "),
     })
+}
+
+/// What is wrong with which steps, each thing once and with everything that helps.
+fn all_wrong_steps(wrong: Vec<(&str, CommandError)>, is_one: bool) -> Option<CommandError> {
+    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut hints: Vec<String> = Vec::new();
+    for (step, error) in &wrong {
+        let message = error.message();
+        match said.iter_mut().find(|(same, _)| *same == message) {
+            Some((_, steps)) => steps.push(step),
+            None => said.push((message, vec![step])),
+        }
+        let new = error.hints.iter().filter(|hint| !hints.contains(hint));
+        let new: Vec<String> = new.cloned().collect();
+        hints.extend(new);
+    }
+    // Whoever can look again is to see the error itself.
+    let (_, first) = wrong.into_iter().next()?;
+    if is_one || first.is_unsteady() {
+        return Some(first);
+    }
+    let said = said.iter().map(|(message, steps)| match steps.as_slice() {
+        [one] => format!("step {one}: {message}"),
+        several => format!("steps {}: {message}", several.join(", ")),
+    });
+    let message = said.collect::<Vec<_>>().join("; ");
+    Some(first.saying(message, hints))
 }
 
 fn names_of(step: &Step) -> String {
@@ -463,6 +485,12 @@ fn typed(arguments: &RunArgs) -> Result<Asked, CommandError> {
     }
     let typed = words::parse(&arguments.words)
         .map_err(|message| CommandError::usage(message).hint(format!("as {grammar}")))?;
+    if typed.is_chain {
+        let wrong = chain::wrong_references(&typed.steps);
+        if !wrong.is_empty() {
+            return Err(all_wrong(&wrong));
+        }
+    }
     Ok(Asked {
         request: RunRequest {
             task: typed.task,

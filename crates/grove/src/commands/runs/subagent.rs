@@ -18,6 +18,7 @@ use grove_skills::environment_variables::CLAUDE_CODE_SESSION_ID;
 use grove_store::RunFilter;
 use serde_json::{Value, json};
 
+use super::super::counted;
 use super::controlling::parts_of;
 use super::{ModelSettings, Runs, line_of, list, marks, patches, request, show, supervise};
 use crate::command_error::CommandError;
@@ -26,6 +27,9 @@ use said::Said;
 
 /// Runs that a list has.
 const LISTED: usize = 20;
+
+/// Options of `grove run` that no field of a request stands for.
+const OPTIONS_ONLY: [&str; 2] = ["--replay", "--include-changes"];
 
 /// The tool in one server.
 pub(crate) struct SubagentTool {
@@ -83,12 +87,12 @@ impl SubagentTool {
             "steer" => {
                 let message = said.needed("message")?.to_owned();
                 let child = self.want(call, &said, ChildWish::Steer(message))?;
-                SubagentAnswer::text(format!("{child} hears it before its next step"))
+                SubagentAnswer::text(format!("{child} gets the message before its next step"))
             }
             "interrupt" => {
                 let child = self.want(call, &said, ChildWish::Pause)?;
                 SubagentAnswer::text(format!(
-                    "{child} is told to pause; `action: resume` lets it go on"
+                    "{child} has been told to pause; `action: resume` continues it"
                 ))
             }
             "stop" => self.stop(call, &said)?,
@@ -119,6 +123,12 @@ impl SubagentTool {
         let above = marks::above(&self.environment, &runs)?;
         let mut fields = said.0.clone();
         fields.retain(|name, _| !is_own_field(name));
+        if subagent_tool::names_no_work(&fields) {
+            let message = format!("a run needs {}", subagent_tool::NEEDS_OF_RUN);
+            return Err(CommandError::usage(message).hint(
+                "`action: list` lists agents and chains; `action: help` explains every field",
+            ));
+        }
         if let Some(key) = self.key_of(call)
             && !fields.contains_key("submitKey")
         {
@@ -145,7 +155,7 @@ impl SubagentTool {
         let preface = delivery::handle(&submitted.id, submitted.owner_token.as_deref(), &notes);
         if resolved.request.background {
             return Ok(Called::Done(SubagentAnswer {
-                text: format!("{preface}It has begun; `action: wait` waits for its result.\n"),
+                text: format!("{preface}The run has begun; `action: wait` waits for its result.\n"),
                 is_error: false,
                 data: Some(json!({
                     "id": submitted.id,
@@ -234,7 +244,7 @@ impl SubagentTool {
     ) -> Result<Called, CommandError> {
         let child = self.want(call, said, wish)?;
         if said.flag("background")? {
-            let text = format!("{child} goes on; `action: wait` waits for it");
+            let text = format!("{child} continues; `action: wait` waits for its result");
             return Ok(Called::Done(SubagentAnswer::text(text)));
         }
         self.wait(said)
@@ -242,13 +252,21 @@ impl SubagentTool {
 
     fn stop(&self, call: &SubagentCall, said: &Said<'_>) -> Result<SubagentAnswer, CommandError> {
         let runs = self.recovered()?;
-        let loaded = runs.load(said.needed("run")?)?;
-        stop_run(&runs.store, &loaded.id, who(call));
-        runs.ensure(&self.surroundings(), &loaded.id)?;
-        Ok(SubagentAnswer::text(format!(
-            "run {} is told to stop",
-            loaded.id
-        )))
+        let (run, node) = parts_of(said.needed("run")?);
+        if node.is_some() {
+            let message = "`stop` ends a whole run, not one child";
+            return Err(CommandError::usage(message).hint("`action: interrupt` pauses one child"));
+        }
+        let loaded = runs.load(run)?;
+        let id = &loaded.id;
+        if loaded.state.ended.is_some() {
+            let text = format!("run {id} has already ended ({})", loaded.state.run().word());
+            return Ok(SubagentAnswer::text(text));
+        }
+        stop_run(&runs.store, id, who(call));
+        runs.ensure(&self.surroundings(), id)?;
+        let text = format!("run {id} has been told to stop");
+        Ok(SubagentAnswer::text(text))
     }
 
     fn status(&self, said: &Said<'_>) -> Result<SubagentAnswer, CommandError> {
@@ -279,7 +297,7 @@ impl SubagentTool {
             let _ = writeln!(text, "{heading}\n{}", part.text);
         }
         if text.is_empty() {
-            let message = "`what` is `agents`, `chains` or `runs`";
+            let message = "`what` must be `agents`, `chains` or `runs`";
             return Err(CommandError::usage(message));
         }
         Ok(SubagentAnswer::text(text))
@@ -293,10 +311,14 @@ impl SubagentTool {
         };
         let rows = runs.store.runs(&filter)?;
         let data = rows.iter().map(super::row_json).collect::<Vec<_>>();
-        let answer = said_by(|out| {
-            list(&self.environment, &rows, false, out);
-            Ok(0)
-        })?;
+        let answer = if rows.is_empty() {
+            SubagentAnswer::text(nothing_listed(runs, only_open)?)
+        } else {
+            said_by(|out| {
+                list(&self.environment, &rows, false, out);
+                Ok(0)
+            })?
+        };
         Ok(SubagentAnswer {
             data: Some(json!({ "runs": data })),
             ..answer
@@ -328,7 +350,7 @@ impl Subagents for SubagentTool {
     }
 
     fn call(&self, call: &SubagentCall) -> Result<Called, String> {
-        self.act(call).map_err(|error| error.message_with_hints())
+        self.act(call).map_err(in_words)
     }
 
     fn look(&self, awaited: &mut AwaitedRun, is_last: bool) -> Result<Waited, String> {
@@ -349,7 +371,7 @@ impl Subagents for SubagentTool {
             let told = news.last().map_or(awaited.told, |event| event.seq);
             Ok((told, Waited::GoesOn(news.last().map(line_of))))
         };
-        let (told, waited) = look().map_err(|error: CommandError| error.message_with_hints())?;
+        let (told, waited) = look().map_err(in_words)?;
         awaited.told = told;
         Ok(waited)
     }
@@ -373,6 +395,34 @@ impl Subagents for SubagentTool {
         let text = serde_json::to_string_pretty(&runs.view(&loaded)).ok()?;
         Some((text, loaded.state.seq))
     }
+}
+
+/// What is said in place of an empty list of runs.
+fn nothing_listed(runs: &Runs, only_open: bool) -> Result<String, CommandError> {
+    let all = RunFilter {
+        most: Some(usize::MAX),
+        ..RunFilter::default()
+    };
+    let n_ended = if only_open {
+        runs.store.runs(&all)?.len()
+    } else {
+        0
+    };
+    Ok(match n_ended {
+        0 if only_open => "no run is open\n".to_owned(),
+        0 => "there are no runs\n".to_owned(),
+        n_ended => {
+            let n_ended = counted(n_ended, "ended run");
+            format!("no run is open; `action: list` with `what: runs` lists {n_ended}\n")
+        }
+    })
+}
+
+/// An error in words for a model. Hints that only a command line can follow are left out.
+fn in_words(mut error: CommandError) -> String {
+    let is_followed = |hint: &String| !OPTIONS_ONLY.iter().any(|option| hint.contains(option));
+    error.hints.retain(is_followed);
+    error.message_with_hints()
 }
 
 /// Who wants something when a host does.

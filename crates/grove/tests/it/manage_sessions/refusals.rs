@@ -289,3 +289,89 @@ fn a_package_of_blanks_is_refused_for_agents_and_chains_alike() {
     session.done(["agents", "rename", "p.w", "w", "--package", ""]);
     session.refused(["agents", "rename", "w", "v", "--package", " "]);
 }
+
+/// What `grove validate` finds fault with is not written.
+#[test]
+fn a_name_that_is_too_long_is_refused_by_creating_and_renaming() {
+    let long = "a".repeat(65);
+    let session = session();
+    session.done("skills create short --description d");
+    session.done("agents create short --description d");
+    let before = (
+        below(&session, "home/.grove"),
+        session.read("home/.grove/agents/short.md"),
+    );
+    for kind in ["skills", "agents"] {
+        for words in [
+            vec![kind, "create", &long, "--description", "d"],
+            vec![kind, "rename", "short", &long],
+        ] {
+            let said = session.grove(words).fails(2);
+            said.says(["name has 65 characters, more than 64"]);
+        }
+    }
+    let after = (
+        below(&session, "home/.grove"),
+        session.read("home/.grove/agents/short.md"),
+    );
+    assert_eq!(before, after);
+    let longest = "a".repeat(64);
+    session.done(["skills", "rename", "short", &longest]);
+    let file = session.path(format!("home/.grove/skills/{longest}"));
+    session.done(["validate", file.to_str().unwrap()]);
+}
+
+#[test]
+fn a_level_of_thinking_that_nobody_knows_is_said() {
+    let session = session();
+    let help = "write `off`, `minimal`, `low`, `medium`, `high` or `xhigh`";
+    let thinking = "warning[agent-thinking]: `thinking` is `huge`";
+    session
+        .done("agents create helper --description d --thinking huge")
+        .says([thinking, help]);
+    let file = session.path("home/.grove/agents/helper.md");
+    session
+        .grove(["validate", file.to_str().unwrap()])
+        .fails(1)
+        .prints([thinking]);
+    session
+        .grove("check --name helper")
+        .fails(1)
+        .prints([thinking]);
+    session
+        .done("agents edit helper --thinking vast")
+        .says(["`thinking` is `vast`"]);
+    session
+        .done("agents edit helper --model m")
+        .lacks(["agent-thinking"]);
+    session
+        .done("agents edit helper --thinking high")
+        .lacks(["agent-thinking"]);
+    // A host's own file has the host's words.
+    session.dir("home/.claude").file(
+        "home/.claude/agents/deep.md",
+        "---\nname: deep\ndescription: d\neffort: max\n---\nThink.\n",
+    );
+    session.done("agents show deep").lacks(["agent-thinking"]);
+}
+
+#[test]
+fn an_engine_that_is_none_is_answered_with_those_that_are() {
+    let session = session();
+    session.file(MINE, AGENT);
+    session.grove("agents edit x --engine foo").fails(2).says([
+        "`foo` is not an engine",
+        "`native`, `claude`, `codex`, `pi`, `copilot`, `opencode`, `gemini` or `acp:`",
+    ]);
+    session.grove("plan x task --engine foo").fails(2).says([
+        "choose one of native, claude, codex, pi, copilot, opencode, gemini, or `acp:COMMAND`",
+    ]);
+}
+
+#[test]
+fn a_change_that_asks_for_nothing_is_refused_in_plain_words() {
+    let session = session();
+    session.file(MINE, AGENT);
+    let said = session.grove("agents edit x").fails(2);
+    said.says(["there is nothing to change"]);
+}

@@ -99,13 +99,13 @@ impl Layout {
 
     pub(super) fn line(&self, edge: &str, child: &LiveChild<'_>) -> Line {
         let mut line = Line::default();
-        let meaning_of_child = if child.accepted.is_rejected() {
-            Some(Meaning::Bad)
+        let (meaning_of_child, mark) = if child.accepted.is_rejected() {
+            (Some(Meaning::Bad), "✗")
         } else {
-            meaning(child.state)
+            (meaning(child.state), mark(child.state))
         };
         line.push(edge);
-        line.push_marked(meaning_of_child, mark(child.state));
+        line.push_marked(meaning_of_child, mark);
         line.push(" ");
         line.push(&fitted(child.id.as_str(), self.id));
         line.go_to_column(edge.width() + 2 + self.id + 1);

@@ -153,7 +153,14 @@ fn heading(run: &ShownRun<'_>, columns: usize) -> Line {
     let mut line = Line::default();
     line.push_marked(Some(Meaning::Heading), &format!("run {}", run.id));
     line.push(" ");
-    line.push_marked(meaning(&live.state), word);
+    // Work that does not count is the reason for which a run that is complete is not fine.
+    let is_rejected = live.state == Execution::Complete && live.reason.is_some();
+    let meaning = if is_rejected {
+        Some(Meaning::Bad)
+    } else {
+        meaning(&live.state)
+    };
+    line.push_marked(meaning, word);
     let mut line = cut(line, columns);
     let mut add = |text: &str| {
         if !text.is_empty() && line.width + 3 + text.width() <= columns {
@@ -166,7 +173,7 @@ fn heading(run: &ShownRun<'_>, columns: usize) -> Line {
     if let Some(cost) = live.cost.filter(|cost| *cost > 0) {
         add(&format!("cost {}", money(cost)));
     }
-    let reason = live.state.reason().map(|reason| one_line(&reason));
+    let reason = live.reason.as_deref().map(one_line);
     let is_asking = matches!(live.state, Execution::Asking(_));
     let about = reason.filter(|_| !is_asking);
     let about = about.unwrap_or_else(|| one_line(run.title));

@@ -22,7 +22,7 @@ pub(super) fn handle(run: &str, token: Option<&str>, notes: &[String]) -> String
         Some(token) => {
             let _ = writeln!(text, "token: {token}");
         }
-        None => text.push_str("It was there already, and somebody else owns its result.\n"),
+        None => text.push_str("This run was there already, and somebody else owns its result.\n"),
     }
     for note in notes {
         let _ = writeln!(text, "note: {}", one_line(note));
@@ -37,7 +37,7 @@ pub(super) fn require_owner(run: &LoadedRun, token: &str) -> Result<(), CommandE
     }
     let message = format!("this is not the token of run {}", run.id);
     Err(CommandError::finding(message)
-        .hint("`action: run` gave it; `action: show` shows the run without it"))
+        .hint("the answer to `action: run` named it; `action: show` needs no token"))
 }
 
 /// The name of the result that a run has now: another one after it went on, the same however often it is asked for.
@@ -66,10 +66,12 @@ pub(super) fn told(runs: &Runs, run: &LoadedRun, token: Option<&str>) -> Subagen
         (Some(delivery), Some(_)) => {
             let _ = write!(
                 text,
-                "\n\ndelivery {delivery}: say that you have it with `action: ack`, the run and the token"
+                "\n\ndelivery {delivery}: confirm that you have this result with `action: ack`, the run, the token and this delivery"
             );
         }
-        (None, _) if !waits => text.push_str("\n\nIt goes on; `action: wait` waits for it."),
+        (None, _) if !waits => {
+            text.push_str("\n\nIt is not over yet; `action: wait` waits for its result.");
+        }
         _ => {}
     }
     text.push('\n');
@@ -101,12 +103,12 @@ pub(super) fn acknowledge(
     };
     if current != delivery {
         let message = format!(
-            "`{}` is not the result that run {} has",
+            "`{}` is not the result that run {} has now",
             one_line(delivery),
             run.id
         );
         return Err(CommandError::finding(message)
-            .hint("it went on since: `action: wait` gives what it came to"));
+            .hint("the run may have continued since: `action: wait` gives its result and the delivery of that"));
     }
     let draft = Draft {
         fact: Fact::Wanted {

@@ -80,7 +80,7 @@ pub(super) fn act(
             }
         },
         "create" | "update" | "delete" if tool.runs()?.is_child => Err(CommandError::usage(
-            "a child changes no agents and no chains",
+            "a child may not change agents or chains",
         )),
         "create" => create(tool, said),
         "update" => update(tool, said),
@@ -111,7 +111,7 @@ pub(super) fn act(
             let unknown = grove_spec::text::one_line(unknown);
             Err(
                 CommandError::usage(format!("there is no action `{unknown}`"))
-                    .hint(format!("there are {names}")),
+                    .hint(format!("the actions are {names}")),
             )
         }
     }
@@ -140,7 +140,7 @@ fn create(tool: &SubagentTool, said: &Said<'_>) -> Result<SubagentAnswer, Comman
     }
     let (asked, unset) = asked_fields(config)?;
     if let Some(field) = unset.first() {
-        let message = format!("`{field}` of `config` has nothing");
+        let message = format!("`{field}` of `config` is empty");
         return Err(CommandError::usage(message).hint("leave it out"));
     }
     let command = AgentsCommand::Create {
@@ -202,9 +202,7 @@ fn update(tool: &SubagentTool, said: &Said<'_>) -> Result<SubagentAnswer, Comman
         texts.push(renamed.text);
     }
     if texts.is_empty() {
-        return Err(CommandError::usage(
-            "`config` says nothing that is to be changed",
-        ));
+        return Err(CommandError::usage("`config` names nothing to change"));
     }
     Ok(SubagentAnswer::text(texts.concat()))
 }
@@ -213,7 +211,7 @@ fn meant<'a>(said: &Said<'a>) -> Result<Meant<'a>, CommandError> {
     match (said.text("agent")?, said.text("chainName")?) {
         (Some(agent), None) => Ok(Meant::Agent(agent)),
         (None, Some(chain)) => Ok(Meant::Chain(chain)),
-        _ => Err(CommandError::usage("name one: `agent` or `chainName`")),
+        _ => Err(CommandError::usage("give either `agent` or `chainName`")),
     }
 }
 
@@ -222,7 +220,7 @@ fn scope(said: &Said<'_>, in_config: Option<&str>) -> Result<Option<OwnScope>, C
         None => Ok(None),
         Some("user") => Ok(Some(OwnScope::User)),
         Some("project") => Ok(Some(OwnScope::Project)),
-        Some(_) => Err(CommandError::usage("`scope` is `user` or `project`")),
+        Some(_) => Err(CommandError::usage("`scope` must be `user` or `project`")),
     }
 }
 
@@ -239,9 +237,11 @@ fn config(said: &Said<'_>) -> Result<Map<String, Value>, CommandError> {
     match said.0.get("config") {
         Some(Value::Object(config)) => Ok(config.clone()),
         Some(Value::String(text)) => serde_json::from_str(text)
-            .map_err(|error| wrong(format!("`config` is no JSON object: {error}"))),
+            .map_err(|error| wrong(format!("`config` is not a JSON object: {error}"))),
         Some(_) => Err(wrong("`config` has to be an object".to_owned())),
-        None => Err(wrong("`config` says what it is to be".to_owned())),
+        None => Err(wrong(
+            "`config` is missing: it holds the fields of the agent or chain".to_owned(),
+        )),
     }
 }
 
@@ -251,7 +251,7 @@ fn taken(config: &mut Map<String, Value>, name: &str) -> Result<Option<String>, 
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
         Some(_) => Err(CommandError::usage(format!(
-            "`{name}` of `config` has to be a text"
+            "`{name}` of `config` has to be text"
         ))),
     }
 }

@@ -17,7 +17,7 @@ impl<'a> Said<'a> {
         match self.0.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(CommandError::usage(format!("`{name}` has to be a text"))),
+            Some(_) => Err(CommandError::usage(format!("`{name}` has to be text"))),
         }
     }
 
@@ -45,7 +45,11 @@ impl<'a> Said<'a> {
             None => LONGEST_WAIT,
             Some(seconds) => match seconds.as_u64() {
                 Some(seconds @ 1..=50) => Duration::from_secs(seconds),
-                _ => return Err(CommandError::usage("`seconds` is a number from 1 to 50")),
+                _ => {
+                    return Err(CommandError::usage(
+                        "`seconds` has to be a whole number from 1 to 50",
+                    ));
+                }
             },
         };
         Ok(asked.min(LONGEST_WAIT))
