@@ -1,5 +1,6 @@
 //! What a model is asked, whoever provides it.
 
+use grove_spec::agent::thinking::LEVELS;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -184,26 +185,31 @@ pub enum Thinking {
 }
 
 impl Thinking {
-    const ALL: [(Self, &'static str); 6] = [
-        (Self::Off, "off"),
-        (Self::Minimal, "minimal"),
-        (Self::Low, "low"),
-        (Self::Medium, "medium"),
-        (Self::High, "high"),
-        (Self::Xhigh, "xhigh"),
+    /// All of them, in the order of their words.
+    const ALL: [Self; LEVELS.len()] = [
+        Self::Off,
+        Self::Minimal,
+        Self::Low,
+        Self::Medium,
+        Self::High,
+        Self::Xhigh,
     ];
+
+    fn all() -> impl Iterator<Item = (Self, &'static str)> {
+        Self::ALL.into_iter().zip(LEVELS)
+    }
 
     /// The word for it.
     pub fn word(self) -> &'static str {
-        let mut all = Self::ALL.iter();
+        let mut all = Self::all();
         all.find(|(level, _)| *level == self)
             .map_or("", |(_, word)| word)
     }
 
     /// The level that a word stands for.
     pub fn of_word(word: &str) -> Option<Self> {
-        let mut all = Self::ALL.iter();
+        let mut all = Self::all();
         all.find(|(_, known)| *known == word)
-            .map(|(level, _)| *level)
+            .map(|(level, _)| level)
     }
 }

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use grove_catalog::catalog::{Budget, Style};
 use grove_skills::Look;
-use grove_skills::disclosure::{Activated, Call, CatalogOptions, Disclosure, SessionCell};
+use grove_skills::disclosure::{
+    Activated, Call, CatalogOptions, ConversationCatalog, Disclosure, SessionCell,
+};
 use grove_spec::text::{counted, one_line, without_controls};
 use grove_spec::{Code, Diagnostic};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
@@ -23,9 +25,6 @@ pub(crate) const SKILLS: &str = "skills";
 const FOUND: usize = 10;
 /// Skills that a search gives at most.
 const MOST_FOUND: usize = 50;
-
-/// What is said above a catalog when nobody knows the one that `since` names; `grove catalog --since` says the same.
-const NO_SUCH_CATALOG: &str = "no catalog with that digest is on record: this is the whole catalog";
 
 /// Both tools. Every host puts them into every request, so each word here is paid for again and again.
 pub(crate) fn all() -> Vec<Tool> {
@@ -252,7 +251,7 @@ impl SkillsRequest {
                     ));
                 }
                 Some(changes) => changes,
-                None => format!("{NO_SUCH_CATALOG}\n{whole}"),
+                None => format!("{}\n{whole}", ConversationCatalog::NOT_ON_RECORD),
             },
         };
         if !text.ends_with('\n') {

@@ -53,6 +53,10 @@ pub struct ConversationCatalog {
 }
 
 impl ConversationCatalog {
+    /// What is said above the whole catalog when nobody knows the one since which changes were asked for.
+    pub const NOT_ON_RECORD: &str =
+        "no catalog with that digest is on record: this is the whole catalog";
+
     /// What changed since the catalog of a digest, or since the one before with `last`; nothing if that is not known
     /// any more.
     pub fn since(&self, digest: &str, style: Style, environment: &Environment) -> Option<String> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use grove_catalog::catalog::{self, Budget, Catalog, Style, Treatment, Unit};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::Environment;
-use grove_skills::disclosure::{CatalogOptions, CountTokens, Disclosure};
+use grove_skills::disclosure::{CatalogOptions, ConversationCatalog, CountTokens, Disclosure};
 use grove_spec::config::Limits;
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ pub(super) fn run(
             let environment = looked.library.environment();
             told.since(digest, asked.style, environment)
                 .unwrap_or_else(|| {
-                    out.note("no catalog with that digest is on record: this is the whole catalog");
+                    out.note(ConversationCatalog::NOT_ON_RECORD);
                     told.catalog.text.clone()
                 })
         }

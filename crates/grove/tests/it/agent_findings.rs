@@ -317,12 +317,3 @@ fn packages_of_a_project_are_not_the_users() {
         assert_eq!(names(&listed), expected, "{scope}: {listed}");
     }
 }
-
-/// What is called a level in a file is one in a run.
-#[test]
-fn the_levels_of_thinking_in_files_are_those_of_runs() {
-    for level in grove_spec::agent::thinking::LEVELS {
-        let known = grove_model::Thinking::of_word(level);
-        assert_eq!(known.map(grove_model::Thinking::word), Some(level));
-    }
-}
