@@ -107,12 +107,13 @@ impl<'a> LiveRun<'a> {
         for node in &plan.nodes {
             looking.add(node, &mut steps);
         }
+        let run = state.run();
         let children = || steps.iter().flat_map(|step| &step.children);
         let mut costs = children().map(|child| child.cost);
         let cost = costs.try_fold(0_u64, |sum, cost| Some(sum.saturating_add(cost?)));
         Self {
-            state: state.run(),
-            reason: state.reason(),
+            reason: state.reason(&run),
+            state: run,
             is_stopping: state.stop.is_some() && state.ended.is_none(),
             tokens: state.spent.counted(),
             cost,

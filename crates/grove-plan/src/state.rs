@@ -529,10 +529,10 @@ impl State {
 }
 
 impl State {
-    /// Why the run is as it is: what kept it from being done, or whose work does not count.
-    pub fn reason(&self) -> Option<String> {
-        let run = self.run();
-        if run != Execution::Complete {
+    /// Why the run is as it is: what kept it from being done, or whose work does not count. Whoever asks knows how it is
+    /// already, and every event asks.
+    pub fn reason(&self, run: &RunState) -> Option<String> {
+        if *run != Execution::Complete {
             return run.reason();
         }
         let is_rejected = |node: &NodeState| {

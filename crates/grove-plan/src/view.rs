@@ -255,7 +255,7 @@ impl RunView {
             id: id.to_owned(),
             state: run.word(),
             cause: cause_of(&run),
-            reason: state.reason(),
+            reason: state.reason(&run),
             acceptance: acceptance_of(&nodes),
             nodes,
             usage: state.spent,

@@ -608,7 +608,7 @@ fn write_event(
         .execute(params![
             run,
             whole.word(),
-            state.reason(),
+            state.reason(&whole),
             number(event.at.wall),
             state.ended.map(|at| number(at.wall)),
             number(state.spent.counted()),
