@@ -30,6 +30,9 @@ pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// A little more than the time for which the program reads a file again, however it looks.
 const SETTLED_AFTER: Duration = Duration::from_millis(30);
 
+/// Names another program than the one that was just built, to see a test fail with an earlier one.
+pub const PROGRAM_VARIABLE: &str = "GROVE_TEST_PROGRAM";
+
 /// The user's configuration file.
 pub const USER_CONFIG: &str = "config/grove/config.toml";
 
@@ -89,7 +92,8 @@ impl Session {
         let folder = done("make a folder in", &place, tempfile::tempdir_in(&place));
         let root = done("resolve", folder.path(), folder.path().canonicalize());
         let session = Self {
-            program: program.into(),
+            program: std::env::var_os(PROGRAM_VARIABLE)
+                .map_or_else(|| program.into(), PathBuf::from),
             _folder: folder,
             root,
             working: PathBuf::from("project"),

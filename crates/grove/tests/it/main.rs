@@ -30,6 +30,7 @@ mod export_safety;
 mod export_sessions;
 mod exported;
 mod fails_closed;
+mod faults;
 mod host_programs;
 mod host_views;
 mod hostile;
