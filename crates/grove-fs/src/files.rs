@@ -251,6 +251,12 @@ pub fn remove(path: &Path) -> Result<(), FsError> {
     }
 }
 
+/// The bytes that may still be written to the file system of a folder; none where it does not say.
+pub fn free_bytes(folder: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(folder).ok()?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
 /// Removes a folder with everything in it; one that is not there is as good as removed. Links in it are not followed.
 pub fn remove_folder(path: &Path) -> Result<(), FsError> {
     match std::fs::remove_dir_all(path) {

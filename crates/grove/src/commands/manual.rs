@@ -29,7 +29,7 @@ fn cli() -> String {
     let codes = ErrorKind::ALL.map(|kind| format!("{} {}", kind.exit_code(), kind.meaning()));
     let mut page = format!(
         "# Command line\n\nExit codes: 0 fine, {}. Of a run also: 5 its work was not accepted, 6 a limit or time ran out, \
-         7 it is paused, asks, or continues, 130 it was stopped.\n",
+         7 it is paused, asks, or continues, 129 or 143 a signal ended the command while it continues, 130 it was stopped.\n",
         codes.join(", ")
     );
     let mut root = Cli::command();

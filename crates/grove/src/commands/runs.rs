@@ -28,6 +28,7 @@ mod worktree_plans;
 use std::sync::Arc;
 
 use grove_exec::{Liveness, MARK, Owner, now};
+use grove_fs::FileId;
 use grove_plan::{EffectKind, Event, Fact, RunView, Wish};
 use grove_runs::{ChildWish, JournalError, RunPlaces, plan_of, submit};
 use grove_skills::{Environment, Parts, Request, World};
@@ -58,6 +59,8 @@ const UNACKNOWLEDGED_DAYS: u64 = 30;
 struct Runs {
     places: RunPlaces,
     store: Arc<Store>,
+    /// The journal's file when it was opened.
+    journal: Option<FileId>,
     /// Whether this process belongs to a child.
     is_child: bool,
 }
@@ -68,10 +71,23 @@ impl Runs {
         grove_fs::files::make_folder(places.folder())?;
         let store = places.open_journal()?;
         Ok(Self {
+            journal: grove_fs::files::identity(store.path()).ok(),
             places,
             store: Arc::new(store),
             is_child: environment.variables.contains_key(MARK),
         })
+    }
+
+    /// A number that changes when something was recorded, and an error when the journal is no longer where it was: in a
+    /// file that was removed nothing will ever change, and its supervisor has ended every child.
+    fn version(&self) -> Result<u64, CommandError> {
+        let path = self.store.path();
+        if grove_fs::files::identity(path).ok() != self.journal {
+            let message = format!("the journal of runs, {}, was removed", path.display());
+            let hint = "its runs have been ended with it; start them again";
+            return Err(CommandError::finding(message).hint(hint));
+        }
+        Ok(self.store.data_version()?)
     }
 
     fn load(&self, given: &str) -> Result<LoadedRun, CommandError> {

@@ -2,6 +2,7 @@
 //! off, is stopped by a limit, and goes on after its supervisor was killed.
 
 mod acceptance;
+mod answers;
 mod attention;
 mod compaction;
 mod completion;

@@ -55,6 +55,12 @@ pub(crate) fn tmux(session: &Session, server: &str, words: &[&str]) -> Finished 
         .unwrap_or_else(|error| panic!("tmux: {error}; `cargo xtask test` installs it"))
 }
 
+/// The program that a session starts, which may be an earlier one.
+pub(crate) fn program(session: &Session) -> String {
+    let command = session.command("project");
+    command.get_program().to_string_lossy().into_owned()
+}
+
 /// What a terminal of this width shows of a command, colours included.
 fn shown(session: &Session, width: usize, colours: bool, words: &str) -> String {
     captured(session, (width, colours), words, &[])
@@ -67,7 +73,7 @@ fn captured(
     words: &str,
     flags: &[&str],
 ) -> String {
-    let program = env!("CARGO_BIN_EXE_grove");
+    let program = program(session);
     let server = format!(
         "{width}-{colours}{}-{}",
         flags.len(),

@@ -1,5 +1,6 @@
 //! Showing a run while it goes on, and its result when it is over.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use grove_plan::{Body, Event, Execution, Fact, NodeId, RunView, StopReason, Wish};
@@ -18,6 +19,8 @@ use crate::output::Output;
 pub(super) const POLL: Duration = Duration::from_millis(15);
 /// How often it is looked whether somebody does the work.
 const WORK_CHECK: Duration = Duration::from_secs(2);
+/// With fewer bytes on its disk the journal cannot grow: a transaction writes some pages of 4 KiB beside it.
+const LEAST_ROOM: u64 = 64 << 10;
 
 const MANNER: Manner = Manner {
     is_brief_when_over: false,
@@ -41,8 +44,24 @@ pub(super) struct Following<'a> {
 enum Left {
     Over,
     TimeUp,
-    /// Whoever followed it went away.
+    /// A person at the terminal left it.
     Detached,
+    /// A signal ended the view.
+    Terminated,
+    HungUp,
+}
+
+impl Left {
+    /// The exit code. A run that goes on has come to nothing yet, so that it is never 0; of a signal it is what shells
+    /// know it by.
+    fn exit_code(self) -> u8 {
+        match self {
+            Self::Over => 0,
+            Self::TimeUp | Self::Detached => 7,
+            Self::HungUp => 129,
+            Self::Terminated => 143,
+        }
+    }
 }
 
 impl Following<'_> {
@@ -57,7 +76,7 @@ impl Following<'_> {
         if left != Left::Over {
             let note = format!("run {run} continues; `grove runs wait {run}` waits for it");
             out.note(&note);
-            return Ok(if left == Left::Detached { 0 } else { 7 });
+            return Ok(left.exit_code());
         }
         let loaded = runs.store.load(run)?;
         let view = runs.view(&loaded);
@@ -84,61 +103,73 @@ impl Following<'_> {
     }
 
     async fn show_until_over(&self, out: &mut Output) -> Result<Left, CommandError> {
-        let (runs, run) = (self.runs, self.run);
         let mut signals = Signals::new()?;
-        let until = self.timeout;
-        let until = until.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-        let mut watched = WatchedRun::new(&runs.store, run)?;
-        let (mut version, mut interrupted) = (None, 0_u32);
-        let mut last_check = Instant::now();
+        let mut watched = WatchedRun::new(&self.runs.store, self.run)?;
         let mut view = if self.json {
             None
         } else {
             LiveView::at_terminal(self.environment, MANNER)
         };
+        let left = self.go_on(&mut signals, &mut watched, &mut view, out).await;
+        // Nothing of the view may stand where something else is written, however it ended.
+        if let Some(view) = &mut view {
+            // One child is in the line that says how the run ended.
+            if matches!(left, Ok(Left::Over)) && watched.is_over() && watched.plan.nodes.len() > 1 {
+                view.leave(&[&mut watched], out);
+            } else {
+                view.clear(out);
+            }
+        }
+        left
+    }
+
+    async fn go_on(
+        &self,
+        signals: &mut Signals,
+        watched: &mut WatchedRun,
+        view: &mut Option<LiveView<'_>>,
+        out: &mut Output,
+    ) -> Result<Left, CommandError> {
+        let (runs, run) = (self.runs, self.run);
+        let until = self.timeout;
+        let until = until.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+        let (mut version, mut interrupted) = (None, 0_u32);
+        let (mut last_check, mut last_news) = (Instant::now(), Instant::now());
+        let mut disk = JournalDisk::default();
         loop {
-            let now = runs.store.data_version()?;
+            let now = runs.version()?;
             if version != Some(now) {
                 version = Some(now);
-                self.take_news(&mut watched, view.as_mut(), out)?;
+                last_news = Instant::now();
+                self.take_news(watched, view.as_mut(), out)?;
             }
             let is_waiting = watched.state.run().is_waiting();
             let can_answer = view.as_ref().is_some_and(LiveView::has_keys);
             let is_asking = matches!(watched.state.run(), Execution::Asking(_));
             // Whoever sits there is asked; everybody else is told how to answer.
-            let is_over = watched.is_over() || (is_waiting && !(is_asking && can_answer));
-            let is_late = until.is_some_and(|until| Instant::now() >= until);
-            let mut detaches = false;
-            if !is_over
-                && !is_late
-                && let Some(view) = &mut view
-            {
-                for wanted in view.show(&mut [&mut watched], 0, &runs.places, out) {
+            if watched.is_over() || (is_waiting && !(is_asking && can_answer)) {
+                return Ok(Left::Over);
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Ok(if is_waiting { Left::Over } else { Left::TimeUp });
+            }
+            if let Some(view) = view {
+                for wanted in view.show(&mut [&mut *watched], 0, &runs.places, out) {
                     match wanted {
-                        Wanted::Leave => detaches = true,
+                        Wanted::Leave if is_waiting => return Ok(Left::Over),
+                        Wanted::Leave => return Ok(Left::Detached),
                         Wanted::Answer { run, node, answer } => {
                             view.answer(runs, &run, &node, answer, out)?;
                         }
                     }
                 }
             }
-            if is_over || is_late || detaches {
-                if let Some(view) = &mut view {
-                    // One child is in the line that says how the run ended.
-                    if is_over && watched.plan.nodes.len() > 1 {
-                        view.leave(&[&mut watched], out);
-                    } else {
-                        view.clear(out);
-                    }
-                }
-                return Ok(match (is_over || is_waiting, detaches) {
-                    (true, _) => Left::Over,
-                    (false, true) => Left::Detached,
-                    (false, false) => Left::TimeUp,
-                });
-            }
             if last_check.elapsed() > WORK_CHECK && !is_waiting {
                 last_check = Instant::now();
+                let is_quiet = last_news.elapsed() > WORK_CHECK;
+                if let Some(note) = disk.note(runs.places.folder(), is_quiet) {
+                    say(view.as_mut(), &note, out);
+                }
                 runs.ensure(self.surroundings, run)?;
             }
             tokio::select! {
@@ -147,14 +178,11 @@ impl Following<'_> {
                     interrupted += 1;
                     runs.wish(run, Wish::Stop { now: interrupted > 1 })?;
                     wake(&runs.places, self.surroundings, run);
-                    if let Some(view) = &mut view {
-                        view.clear(out);
-                    }
-                    out.note(if interrupted > 1 { "ending it now" } else { "stopping; press again to end it now" });
-                    out.flush();
+                    let note = if interrupted > 1 { "ending it now" } else { "stopping; press again to end it now" };
+                    say(view.as_mut(), note, out);
                 }
-                _ = signals.terminate.recv() => return Ok(Left::Detached),
-                _ = signals.hangup.recv() => return Ok(Left::Detached),
+                _ = signals.terminate.recv() => return Ok(Left::Terminated),
+                _ = signals.hangup.recv() => return Ok(Left::HungUp),
             }
         }
     }
@@ -175,6 +203,39 @@ impl Following<'_> {
                 out.note(&line);
             }
             out.flush();
+        })
+    }
+}
+
+/// A note above the view, which is drawn anew below it.
+fn say(view: Option<&mut LiveView<'_>>, note: &str, out: &mut Output) {
+    if let Some(view) = view {
+        view.clear(out);
+    }
+    out.note(note);
+    out.flush();
+}
+
+/// The disk of the journal, as long as a run is waited for: while it is full nothing can be recorded, and nothing goes on.
+#[derive(Debug, Default)]
+struct JournalDisk {
+    is_full: bool,
+}
+
+impl JournalDisk {
+    /// What is to be said, once each time it changes. A disk is of no interest while the run goes on.
+    fn note(&mut self, folder: &Path, is_quiet: bool) -> Option<String> {
+        let free = grove_fs::files::free_bytes(folder);
+        let is_full = is_quiet && free.is_some_and(|free| free < LEAST_ROOM);
+        if is_full == self.is_full {
+            return None;
+        }
+        self.is_full = is_full;
+        let folder = folder.display();
+        Some(if is_full {
+            format!("the disk of {folder} is full: the run continues when there is room again")
+        } else {
+            format!("there is room in {folder} again")
         })
     }
 }

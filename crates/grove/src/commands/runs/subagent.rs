@@ -48,7 +48,8 @@ impl SubagentTool {
 
     fn runs(&self) -> Result<Arc<Runs>, CommandError> {
         let mut known = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(runs) = &*known {
+        // A server lives long: the journal may have been removed under it, and another one begun.
+        if let Some(runs) = known.as_ref().filter(|runs| runs.version().is_ok()) {
             return Ok(Arc::clone(runs));
         }
         let runs = Arc::new(Runs::open(&self.environment)?);
@@ -386,7 +387,7 @@ impl Subagents for SubagentTool {
 
     fn version(&self) -> u64 {
         let runs = self.runs();
-        runs.map_or(0, |runs| runs.store.data_version().unwrap_or_default())
+        runs.map_or(0, |runs| runs.version().unwrap_or_default())
     }
 
     fn resource(&self, run: &str) -> Option<(String, u64)> {

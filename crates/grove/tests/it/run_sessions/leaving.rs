@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use grove_testkit::model_server::{Delivery, ModelServer, Script, ScriptedReply};
+use grove_testkit::process::{Ending, Running};
 use grove_testkit::process_shapes::sleepers;
 use grove_testkit::session::Session;
 
@@ -105,6 +106,12 @@ fn asked(server: &ModelServer) {
     assert!(came.is_some(), "nobody asked");
 }
 
+fn send(signal: &str, process: u32) {
+    let mut kill = std::process::Command::new("kill");
+    let sent = kill.args([signal, &process.to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
 /// The one run of a session, when it is over.
 fn result_of(session: &Session) -> (String, String) {
     let listed = session.json("runs list");
@@ -115,7 +122,7 @@ fn result_of(session: &Session) -> (String, String) {
 
 #[test]
 fn closing_the_terminal_killing_the_view_and_detaching_lose_nothing() {
-    for way in ["close", "kill", "detach", "terminate"] {
+    for way in ["close", "kill", "detach", "terminate", "hang up"] {
         let server = ModelServer::start(Script::replies([late("It went on.")])).unwrap();
         let session = scene(&server);
         let words = run("Wait", &[]);
@@ -130,7 +137,7 @@ fn closing_the_terminal_killing_the_view_and_detaching_lose_nothing() {
                 asked(&server);
                 terminal.strike("d");
                 let (code, shown) = terminal.ended();
-                assert_eq!(code, 0, "{shown}");
+                assert_eq!(code, 7, "{shown}");
                 assert!(shown.contains("continues"), "{shown}");
                 assert!(shown.contains("1 worker asks the model"), "{shown}");
                 assert!(shown.contains("d detaches"), "{shown}");
@@ -140,18 +147,22 @@ fn closing_the_terminal_killing_the_view_and_detaching_lose_nothing() {
                 command
                     .args(&words)
                     .stdout(Stdio::null())
-                    .stderr(Stdio::null());
-                let mut view = command.spawn().unwrap();
+                    .stderr(Stdio::piped());
+                let view = command.spawn().unwrap();
                 asked(&server);
-                if way == "kill" {
-                    view.kill().unwrap();
-                } else {
-                    let kill = std::process::Command::new("kill")
-                        .arg(view.id().to_string())
-                        .status();
-                    assert!(kill.unwrap().success());
-                }
-                view.wait().unwrap();
+                let (signal, code) = match way {
+                    "terminate" => ("-TERM", Some(143)),
+                    "hang up" => ("-HUP", Some(129)),
+                    _ => ("-KILL", None),
+                };
+                send(signal, view.id());
+                let ended = view.wait_with_output().unwrap();
+                assert_eq!(ended.status.code(), code, "{way}");
+                let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+                assert!(
+                    code.is_none() || said.contains("continues"),
+                    "{way}: {said}"
+                );
             }
         }
         let (result, id) = result_of(&session);
@@ -222,4 +233,62 @@ fn a_supervisor_whose_journal_was_removed_ends_with_everybody_in_it() {
         all.any(|(_, environment)| environment.contains(&state))
     };
     until(|| !is_used() && sleepers("3077.5") == 0);
+}
+
+/// A run that goes on has come to nothing: what a script does next must not follow.
+#[test]
+fn a_signal_to_a_waiting_command_is_no_success() {
+    let server = ModelServer::start(Script::replies([late("It went on.")])).unwrap();
+    let session = scene(&server);
+    let started = session.grove(run("Wait", &["--bg"])).ok();
+    let id = started.stdout.trim().to_owned();
+    asked(&server);
+    for (signal, code) in [("-TERM", 143), ("-HUP", 129)] {
+        let mut command = session.command("project");
+        command
+            .args(["runs", "wait", &id])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let waiting = command.spawn().unwrap();
+        // It has taken the signals over as soon as one of them is caught.
+        let status = format!("/proc/{}/status", waiting.id());
+        until(|| {
+            let status = std::fs::read_to_string(&status).unwrap();
+            let caught = status.lines().find_map(|it| it.strip_prefix("SigCgt:"));
+            let caught = u64::from_str_radix(caught.unwrap().trim(), 16).unwrap();
+            [1, 2, 15]
+                .iter()
+                .all(|signal| caught & (1 << (signal - 1)) != 0)
+        });
+        send(signal, waiting.id());
+        let ended = waiting.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(code), "{signal}");
+        assert!(ended.stdout.is_empty());
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(said.contains(&format!("run {id} continues")), "{said}");
+    }
+    let (result, _) = result_of(&session);
+    assert_eq!(result, "It went on.\n");
+}
+
+/// Nothing is ever recorded in a file that is gone, so that there is nothing to wait for.
+#[test]
+fn a_client_whose_journal_was_removed_says_so_and_ends() {
+    let server = server(vec![bash("sleep 3078.5")]);
+    let session = scene(&server);
+    let mut command = session.command("project");
+    command
+        .args(run("Wait.", &[]))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut client = Running::start(&mut command, 100).unwrap();
+    until(|| sleepers("3078.5") > 0);
+    let state = session.path("state").display().to_string();
+    std::fs::remove_dir_all(&state).unwrap();
+    assert_eq!(client.end(LIMIT).unwrap(), Ending::Exited(1));
+    let said: Vec<String> = std::iter::from_fn(|| client.line(LIMIT)).collect();
+    let said = said.join("\n");
+    assert!(said.contains("runs.db, was removed"), "{said}");
+    until(|| sleepers("3078.5") == 0);
+    assert!(!session.has("state"), "another journal was begun");
 }

@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use super::{KEY, within};
-use crate::terminal_sessions::tmux;
+use crate::terminal_sessions::{program, tmux};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -53,16 +53,28 @@ fn scene() -> (grove_testkit::model_server::ModelServer, Session) {
 }
 
 /// A terminal with a program in it.
-struct Pane<'a> {
+pub(super) struct Pane<'a> {
     session: &'a Session,
     server: String,
 }
 
 impl<'a> Pane<'a> {
     fn open(session: &'a Session, name: &str, size: (usize, usize), words: &str) -> Self {
-        let program = env!("CARGO_BIN_EXE_grove");
+        Self::script(session, name, size, &format!("grove {words}"))
+    }
+
+    /// With a shell's line in it, in which `grove` is the program.
+    pub(super) fn script(
+        session: &'a Session,
+        name: &str,
+        size: (usize, usize),
+        line: &str,
+    ) -> Self {
+        let program = program(session);
         let server = format!("{name}-{}-{}", size.0, size.1);
-        let script = format!("trap : INT; '{program}' {words}; echo \"[exit code $?]\"; cat");
+        let script = format!(
+            "grove() {{ '{program}' \"$@\"; }}; trap : INT; {line}; echo \"[exit code $?]\"; cat"
+        );
         let (columns, rows) = (size.0.to_string(), size.1.to_string());
         let start = [
             "new-session",
@@ -85,7 +97,7 @@ impl<'a> Pane<'a> {
         assert!(tmux(self.session, &self.server, &words).success());
     }
 
-    fn text(&self, flags: &[&str]) -> String {
+    pub(super) fn text(&self, flags: &[&str]) -> String {
         let words = [&["capture-pane", "-p"], flags].concat();
         let text = tmux(self.session, &self.server, &words).stdout_text();
         let lines = text.trim_end().lines().map(str::trim_end);
@@ -93,7 +105,7 @@ impl<'a> Pane<'a> {
     }
 
     /// What it shows once it has all of these.
-    fn with(&self, wanted: &[&str]) -> String {
+    pub(super) fn with(&self, wanted: &[&str]) -> String {
         let mut text = String::new();
         let mut holds = || {
             text = self.text(&[]);
@@ -118,7 +130,7 @@ impl Drop for Pane<'_> {
 }
 
 /// A frame without what is another one every time: ids, times, and the blanks that make room for them.
-fn steady(frame: &str, run: &str) -> String {
+pub(super) fn steady(frame: &str, run: &str) -> String {
     let mut lines = Vec::new();
     for line in frame.replace(run, "[RUN]").lines() {
         let mut words: Vec<&str> = Vec::new();

@@ -29,11 +29,13 @@ impl Screen {
         self.lines = lines;
     }
 
-    /// Takes it away, so that something else can be written.
+    /// Takes it away, so that something else can be written. It is gone when this returns: data that is collected
+    /// afterwards is written before the notes that are collected with it, and would be erased by them.
     pub(super) fn clear(&mut self, columns: usize, out: &mut Output) {
         if !self.lines.is_empty() {
             self.go_up(columns, out);
             out.exact_note(b"\x1b[J");
+            out.flush();
             self.lines.clear();
         }
     }

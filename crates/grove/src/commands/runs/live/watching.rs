@@ -85,7 +85,7 @@ impl Watching<'_> {
         );
         let mut version = None;
         loop {
-            let now = self.runs.store.data_version()?;
+            let now = self.runs.version()?;
             if version != Some(now) {
                 version = Some(now);
                 self.take_news(view.is_none(), out)?;
