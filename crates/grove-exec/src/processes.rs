@@ -10,6 +10,9 @@ use rustix::process::{
 /// The variable that every process of an attempt carries: the path to the attempt from the root of its tree.
 pub const MARK: &str = "GROVE_RUN";
 
+/// The argument on which a program keeps a tree of processes; the mark of the tree follows it.
+pub const KEEPER: &str = "__keeper";
+
 /// Between two scans; the second of two that find nobody proves the end.
 const BETWEEN_SCANS: Duration = Duration::from_millis(10);
 /// `/proc` files are read up to here: an environment may be as large as the kernel lets it be.
@@ -135,6 +138,23 @@ fn seen(pid: u32, stat: &Stat) -> Seen {
         pid,
         start_time: stat.start_time,
     }
+}
+
+/// The mark that the keeper of this process was started with: the outermost one's where there are several, because a child
+/// can start more of them below its own and none above. Nothing where no keeper is above this process.
+pub fn kept_mark() -> Option<String> {
+    let mut pid = std::process::id();
+    let mut mark = None;
+    while let Some(stat) = stat(pid).filter(|_| pid > 1) {
+        let line = read_proc(&format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let mut words = line.split(|byte| *byte == 0).skip(1);
+        if words.next() == Some(KEEPER.as_bytes()) {
+            let word = words.next().filter(|word| !word.is_empty());
+            mark = word.map(|word| String::from_utf8_lossy(word).into_owned());
+        }
+        pid = stat.parent;
+    }
+    mark
 }
 
 /// The processes below one, whatever they did to their sessions and environments, and those that carry the mark.

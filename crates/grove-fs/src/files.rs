@@ -45,6 +45,13 @@ pub fn canonical(path: &Path) -> Result<PathBuf, FsError> {
     std::fs::canonicalize(path).map_err(|error| FsError::new("resolve", path, error))
 }
 
+/// Whether a folder that is there is another one or lies below it, whatever links lead there.
+pub fn is_below(folder: &Path, top: &Path) -> bool {
+    canonical(folder)
+        .and_then(|folder| Ok(folder.starts_with(canonical(top)?)))
+        .unwrap_or_default()
+}
+
 /// Which folder is at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FolderIdentity {

@@ -13,6 +13,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::control::{ChildWish, wish_for_child};
 use crate::identity::new_run_id;
+use crate::powers::Powers;
 use crate::run_report::RunReport;
 use crate::submission::{RunRequest, submit};
 use crate::supervisor::blocking;
@@ -66,6 +67,11 @@ impl Above {
             surroundings: request.surroundings,
             parent,
         })
+    }
+
+    /// The most that those it asks may do.
+    pub fn powers(&self) -> Powers {
+        Powers::of(&self.tools, &self.folder)
     }
 }
 

@@ -20,9 +20,10 @@ use crate::evidence::review_schema;
 use crate::identity::{new_owner_token, new_run_id};
 use crate::mcp::{MCP, McpServer, selected};
 use crate::models::Recording;
+use crate::powers::{Powers, USUAL_TOOLS};
 use crate::program::RUNTIME_TOOLS;
 use crate::told::{Boundary, Told, ToldPart};
-use crate::tools::{CONTACT_SUPERVISOR, SUBAGENT, TOOLS, ToolRow};
+use crate::tools::{CONTACT_SUPERVISOR, SUBAGENT, ToolRow};
 
 /// Half an hour for a child that somebody waits for, two hours for one in the background.
 const USUAL_TIME_MS: u64 = 30 * 60 * 1_000;
@@ -502,27 +503,56 @@ pub fn can_write(tools: Option<&[String]>, denied: &BTreeSet<String>) -> bool {
         .iter()
         .filter_map(|name| ToolRow::by_name(name));
     let mut rows = rows.filter(|row| !denied.iter().any(|name| row.is_called(name)));
-    rows.any(|row| row.writes)
+    rows.any(|row| row.writes())
 }
 
-/// Powers only shrink: a child that another child asks for does not get what that one does not have. Servers' tools are
-/// those that both list, and who cannot change files has nobody do it.
-pub fn narrow(request: &mut ChildRequest, above: &Tools) {
-    if !above.can_write {
-        let writing = TOOLS.iter().filter(|row| row.writes);
-        let writing = writing.map(|row| row.name.to_owned());
-        request.denied_tools.extend(writing);
+/// Leaves a child that another one asks for the tools that the powers of that one cover, and says which it loses.
+pub fn narrow(request: &mut ChildRequest, above: &Powers) -> Result<Vec<String>, SubmitError> {
+    let agent = &request.agent;
+    let program = request.program.as_ref();
+    let program = program.and_then(|_| Program::named(&request.engine));
+    if program.is_some_and(|program| !program.can.tool_list) && !above.are_whole() {
+        return Err(SubmitError::Refused {
+            message: format!(
+                "engine `{}` of `{agent}` chooses its tools itself, and the child that asks does not have all of them",
+                request.engine
+            ),
+            help: "choose `engine: native` for it".to_owned(),
+        });
     }
-    let is_of_both = |name: &String| !name.starts_with(MCP) || above.allowed.contains(name);
-    let listed = request.tools.iter().flatten();
-    let lost: Vec<String> = listed.filter(|name| !is_of_both(name)).cloned().collect();
-    request.denied_tools.extend(lost);
+    let listed = request.tools.take().unwrap_or_else(usual_tools);
+    let (kept, lost): (Vec<String>, Vec<String>) = listed.into_iter().partition(|name| {
+        above.cover_tool(name) && (program.is_none() || above.cover_in_program(name))
+    });
+    if kept.is_empty() && !lost.is_empty() {
+        return Err(SubmitError::Refused {
+            message: format!(
+                "`{agent}` needs {}, which the child that asks does not have",
+                lost.join(", ")
+            ),
+            help: "ask an agent that needs less".to_owned(),
+        });
+    }
+    request.tools = Some(kept);
+    Ok(if lost.is_empty() {
+        Vec::new()
+    } else {
+        let lost = lost.join(", ");
+        vec![format!(
+            "`{agent}` works without {lost}: the child that asks does not have them"
+        )]
+    })
+}
+
+/// The tools of a child that lists none.
+fn usual_tools() -> Vec<String> {
+    USUAL_TOOLS.map(str::to_owned).to_vec()
 }
 
 /// Makes a child one that looks at the work of another: where that is, with tools that change nothing, and with a verdict
 /// in a form of its own.
 pub fn make_reviewer(request: &mut ChildRequest, author: &ChildRequest) {
-    let reads = |name: &String| ToolRow::by_name(name).is_some_and(|row| !row.writes);
+    let reads = |name: &String| ToolRow::by_name(name).is_some_and(|row| !row.writes());
     if let Some(tools) = &mut request.tools {
         tools.retain(reads);
         if tools.is_empty() {
@@ -544,17 +574,12 @@ fn tools_of(
     request: &ChildRequest,
     servers: &[String],
 ) -> Result<(Tools, Vec<String>), SubmitError> {
-    let usual = || {
-        ["read", "ls", "find", "grep", "skill"]
-            .map(str::to_owned)
-            .to_vec()
-    };
     let (mut allowed, mut notes) = (Vec::new(), Vec::new());
     let is_denied = |row: &ToolRow| {
         let mut denied = request.denied_tools.iter();
         denied.any(|name| row.is_called(name))
     };
-    let mut listed = request.tools.clone().unwrap_or_else(usual);
+    let mut listed = request.tools.clone().unwrap_or_else(usual_tools);
     let is_kept_away = |name: &str| {
         let mut denied = request.denied_tools.iter();
         ToolRow::by_name(name).map_or_else(
@@ -606,6 +631,6 @@ fn tools_of(
     }
     let can_write = allowed
         .iter()
-        .any(|name| ToolRow::by_name(name).is_some_and(|row| row.writes));
+        .any(|name| ToolRow::by_name(name).is_some_and(|row| row.writes()));
     Ok((Tools { allowed, can_write }, notes))
 }

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::Skills;
 use crate::delegation::Delegate;
 use crate::mcp::McpTools;
+use crate::powers::Power;
 pub(crate) use work_folder::WorkFolder;
 
 /// The tool through which a child gives a value that meets a schema.
@@ -43,8 +44,8 @@ pub struct ToolRow {
     pub name: &'static str,
     /// What other hosts call it.
     pub others: &'static [&'static str],
-    /// Whether it can change files.
-    pub writes: bool,
+    /// The power that a child needs to have it.
+    pub power: Power,
     /// What a model is told of it.
     pub description: &'static str,
     /// The names of its arguments, what each is, and whether it has to be given.
@@ -56,7 +57,7 @@ pub const TOOLS: &[ToolRow] = &[
     ToolRow {
         name: "read",
         others: &["Read", "view", "read_file"],
-        writes: false,
+        power: Power::Read,
         description: "Reads a text file. Long files are given in parts: ask again with an offset.",
         arguments: &[
             ("path", "string", "the file", true),
@@ -67,7 +68,7 @@ pub const TOOLS: &[ToolRow] = &[
     ToolRow {
         name: "ls",
         others: &["LS", "list_directory"],
-        writes: false,
+        power: Power::Read,
         description: "Lists a folder.",
         arguments: &[(
             "path",
@@ -79,7 +80,7 @@ pub const TOOLS: &[ToolRow] = &[
     ToolRow {
         name: "find",
         others: &["Glob", "glob"],
-        writes: false,
+        power: Power::Read,
         description: "Finds files by a pattern such as `src/**/*.rs`. Version control and ignored files are left out.",
         arguments: &[
             ("pattern", "string", "the pattern", true),
@@ -94,7 +95,7 @@ pub const TOOLS: &[ToolRow] = &[
     ToolRow {
         name: "grep",
         others: &["Grep", "search"],
-        writes: false,
+        power: Power::Read,
         description: "Finds lines that match a regular expression, with file and line number.",
         arguments: &[
             ("pattern", "string", "the regular expression", true),
@@ -121,7 +122,7 @@ pub const TOOLS: &[ToolRow] = &[
     ToolRow {
         name: "write",
         others: &["Write", "create", "write_file"],
-        writes: true,
+        power: Power::Write,
         description: "Writes a file, making it and its folders, or replacing all of it.",
         arguments: &[
             ("path", "string", "the file", true),
@@ -131,7 +132,7 @@ pub const TOOLS: &[ToolRow] = &[
     ToolRow {
         name: "edit",
         others: &["Edit", "MultiEdit", "str_replace"],
-        writes: true,
+        power: Power::Write,
         description: "Replaces a text in a file. The old text has to occur exactly once.",
         arguments: &[
             ("path", "string", "the file", true),
@@ -142,7 +143,7 @@ pub const TOOLS: &[ToolRow] = &[
     ToolRow {
         name: "bash",
         others: &["Bash", "shell", "execute", "run_shell_command"],
-        writes: true,
+        power: Power::Run,
         description: "Runs a shell command in the work folder and gives its output. Whatever it leaves running ends with it.",
         arguments: &[
             ("command", "string", "the command line", true),
@@ -152,15 +153,14 @@ pub const TOOLS: &[ToolRow] = &[
     ToolRow {
         name: "skill",
         others: &["Skill"],
-        writes: false,
+        power: Power::Words,
         description: "Gives the instructions of a skill by its name.",
         arguments: &[("name", "string", "the skill", true)],
     },
     ToolRow {
         name: SUBAGENT,
         others: &["Task", "Agent", "task", "runSubagent"],
-        // What it does is held to what the child may do itself.
-        writes: false,
+        power: Power::Delegate,
         description: subagent_tool::OF_CHILDREN,
         // Its schema is that of hosts, without what children do not have.
         arguments: &[],
@@ -168,7 +168,7 @@ pub const TOOLS: &[ToolRow] = &[
     ToolRow {
         name: CONTACT_SUPERVISOR,
         others: &["intercom"],
-        writes: false,
+        power: Power::Words,
         description: "Asks whoever gave you the task and waits for the answer, or says how far you are. Ask only what you \
 cannot find out and must not decide yourself.",
         arguments: &[
@@ -193,6 +193,11 @@ impl ToolRow {
     pub fn by_name(name: &str) -> Option<&'static Self> {
         let is_it = |row: &&Self| row.name == name || row.others.contains(&name);
         TOOLS.iter().find(is_it)
+    }
+
+    /// Whether it can change files.
+    pub fn writes(&self) -> bool {
+        matches!(self.power, Power::Write | Power::Run)
     }
 
     /// Whether somebody who keeps a tool from an agent by this name means it, in any letters.
@@ -302,7 +307,7 @@ impl Toolbox {
     /// Whether a call of a tool can change files.
     pub(crate) fn writes(&self, name: &str) -> bool {
         let of_server = self.mcp.writes(name);
-        let can = |row: &ToolRow| row.writes && self.allows(row.name);
+        let can = |row: &ToolRow| row.writes() && self.allows(row.name);
         of_server.unwrap_or_else(|| match name {
             SUBAGENT => TOOLS.iter().any(can),
             _ => ToolRow::by_name(name).is_some_and(can),

@@ -105,6 +105,11 @@ impl Session {
         session
     }
 
+    /// The program that it runs.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// Sets a variable for every later run, also one that is set by default.
     #[must_use]
     pub fn with_env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {

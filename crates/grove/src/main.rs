@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     // A keeper is this program started anew: nothing else of it may run in that process.
     if arguments
         .get(1)
-        .is_some_and(|word| word == commands::KEEPER)
+        .is_some_and(|word| word == grove_exec::KEEPER)
     {
         return grove_exec::keep();
     }

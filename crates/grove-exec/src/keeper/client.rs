@@ -126,7 +126,7 @@ impl Keeper {
         stop: &StopTokens,
         mut on_output: impl FnMut(&[u8]),
     ) -> Result<ProcessEnd, ExecError> {
-        let (mut child, _running) = self.start()?;
+        let (mut child, _running) = self.start(&order.mark)?;
         let (Some(mut input), Some(mut output), Some(errors)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -186,10 +186,11 @@ impl Keeper {
         }
     }
 
-    fn start(&self) -> Result<(Child, Running), ExecError> {
+    fn start(&self, mark: &str) -> Result<(Child, Running), ExecError> {
         let mut all = running();
         let child = Command::new(&self.program)
             .args(&self.arguments)
+            .arg(mark)
             .env_clear()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_exec::{Capabilities, Exit, Keeper, Order, PROGRAMS, Program, StopTokens};
+use grove_exec::{Capabilities, Exit, KEEPER, Keeper, Order, PROGRAMS, Program, StopTokens};
 use grove_fs::programs;
 use grove_model::Providers;
 use grove_runs::{new_run_id, try_program};
@@ -13,7 +13,7 @@ use grove_spec::text::one_line;
 use serde::Serialize;
 
 use super::Outcome;
-use super::runs::{KEEPER, ModelSettings};
+use super::runs::ModelSettings;
 use crate::command_error::CommandError;
 use crate::output::{Output, page};
 use crate::table::Table;

@@ -25,6 +25,7 @@ mod mcp;
 mod mcp_install;
 mod naming;
 mod overview;
+mod persons_own;
 mod prompt;
 mod runs;
 mod skills_activate;
@@ -52,7 +53,6 @@ use grove_skills::{Environment, Library, Parts, Request, View, session_file};
 
 pub(crate) use grove_spec::text::counted;
 pub(crate) use overview::grouped;
-pub(crate) use runs::KEEPER;
 
 use crate::args::{AgentsCommand, CheckArgs, Cli, Command, Look, SkillsCommand};
 use crate::command_error::{CommandError, ErrorKind};
@@ -89,6 +89,9 @@ pub(crate) fn run(
         && let Some(why) = environment.why_nowhere()
     {
         return Err(CommandError::nowhere(&why, "runs"));
+    }
+    if let Some(command) = &cli.command {
+        persons_own::require_person(&environment, command)?;
     }
     match cli.command {
         None => {

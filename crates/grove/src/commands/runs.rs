@@ -27,7 +27,7 @@ mod worktree_plans;
 
 use std::sync::Arc;
 
-use grove_exec::{Liveness, MARK, Owner, now};
+use grove_exec::{Liveness, Owner, now};
 use grove_fs::FileId;
 use grove_plan::{EffectKind, Event, Fact, RunView, Wish};
 use grove_runs::{ChildWish, JournalError, RunPlaces, plan_of, submit};
@@ -45,9 +45,9 @@ use crate::table::Table;
 
 use following::Following;
 pub(super) use health::{ProviderHealth, RunsHealth};
+pub(super) use marks::mark_of;
 pub(super) use model_settings::ModelSettings;
 pub(super) use subagent::SubagentTool;
-pub(crate) use supervise::KEEPER;
 pub(super) use supervise::supervise;
 pub(super) use told::print_told;
 
@@ -74,7 +74,7 @@ impl Runs {
             journal: grove_fs::files::identity(store.path()).ok(),
             places,
             store: Arc::new(store),
-            is_child: environment.variables.contains_key(MARK),
+            is_child: mark_of(environment).is_some(),
         })
     }
 
@@ -313,9 +313,14 @@ pub(super) fn manage(
         }
         RunsCommand::Ledger(arguments) => ledger::show(&runs, arguments, out),
         RunsCommand::Diff { run, json } => patches::diff(&runs, run, *json, out),
-        RunsCommand::Apply { run, json } => patches::apply(environment, &runs, run, *json, out),
+        RunsCommand::Apply { run, json } => {
+            let named = runs.store.find(controlling::parts_of(run).0)?;
+            marks::require_own(environment, &runs, &named)?;
+            patches::apply(environment, &runs, run, *json, out)
+        }
         RunsCommand::Stop { run, now } => {
             let loaded = runs.load(run)?;
+            marks::require_own(environment, &runs, &loaded.id)?;
             if loaded.state.ended.is_some() {
                 let state = loaded.state.run();
                 out.line(&format!(

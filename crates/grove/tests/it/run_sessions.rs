@@ -24,6 +24,7 @@ pub(crate) mod mcp_tools;
 mod mistakes;
 mod nemesis;
 mod parallel_calls;
+mod powers;
 mod results;
 mod sandboxed;
 mod secrets;

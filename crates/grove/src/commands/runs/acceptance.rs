@@ -53,14 +53,15 @@ impl Finding<'_> {
         Ok(contract)
     }
 
-    /// Powers only shrink: a child that cannot change anything does not have commands run for it either. Those of a saved
-    /// chain or of an agent are not its own words.
+    /// Powers only shrink: a child that runs no commands does not have them run for it either. Those of a saved chain or
+    /// of an agent are not its own words.
     fn require_power_to_run(&self) -> Result<(), CommandError> {
-        if self.above.is_none_or(|above| above.tools.can_write) {
+        if self.above.is_none_or(|above| above.powers().can_run()) {
             return Ok(());
         }
-        let message = "a child that cannot change files cannot have commands run by `verify`";
-        Err(CommandError::usage(message).hint("leave `verify` out, or ask whoever asked you"))
+        let message = "a child that cannot run commands cannot have them run by `verify`";
+        Err(CommandError::usage(message)
+            .hint("leave `verify` out, or ask the one who gave you the task"))
     }
 
     fn typed_acceptance(&self) -> Result<Option<Acceptance>, CommandError> {

@@ -25,6 +25,7 @@ use serde_json::Value;
 
 use super::approving::Approving;
 use super::model_settings::{ModelSettings, WantedModels};
+use super::request::require_covered;
 use super::schema_files::SavedChain;
 use super::supervise;
 use super::told::prompt_parts;
@@ -275,11 +276,14 @@ impl Finding<'_> {
             Some(folder) => self.folder.join(folder),
             None => self.folder.to_path_buf(),
         };
-        if grove_fs::files::is_folder(&folder) {
-            return Ok(folder);
+        if !grove_fs::files::is_folder(&folder) {
+            let message = format!("there is no folder {}", folder.display());
+            return Err(CommandError::usage(message));
         }
-        let message = format!("there is no folder {}", folder.display());
-        Err(CommandError::usage(message))
+        if let Some(above) = self.above {
+            require_covered(above, &folder)?;
+        }
+        Ok(folder)
     }
 
     /// A command that is an engine is run as it is, so it has to be the person's own: asked for, or in an agent of theirs.

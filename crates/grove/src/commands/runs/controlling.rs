@@ -5,6 +5,7 @@ use grove_runs::{ChildWish, ControlError, wish_for_child};
 use grove_skills::Environment;
 
 use super::following::Following;
+use super::marks::require_own;
 use super::{ModelSettings, Runs};
 use crate::args::GoOnArgs;
 use crate::command_error::CommandError;
@@ -58,6 +59,7 @@ pub(super) fn want(
 ) -> Result<(String, NodeId), CommandError> {
     let (run, node) = parts_of(given);
     let loaded = runs.load(run)?;
+    require_own(environment, runs, &loaded.id)?;
     let node = wish_for_child(&runs.store, &loaded, node.as_ref(), "a terminal", wish)?;
     let surroundings = ModelSettings::find(environment).surroundings();
     runs.ensure(&surroundings, &loaded.id)?;

@@ -1,6 +1,6 @@
 //! The child that this process belongs to. A `grove` that a child runs is that child: what it asks for is below it.
 
-use grove_exec::MARK;
+use grove_exec::{MARK, kept_mark};
 use grove_plan::{Attempt, NodeId, Parent};
 use grove_runs::Above;
 use grove_skills::Environment;
@@ -8,9 +8,19 @@ use grove_skills::Environment;
 use super::Runs;
 use crate::command_error::CommandError;
 
+/// The mark of the child that this process belongs to. Its keeper's word counts before the variable, which a child can
+/// unset or change.
+pub(in crate::commands) fn mark_of(environment: &Environment) -> Option<String> {
+    let of_variable = || {
+        let value = environment.variables.get(MARK)?;
+        Some(value.to_string_lossy().into_owned())
+    };
+    kept_mark().or_else(of_variable)
+}
+
 /// The child of a mark: the last of the path from the root.
 pub(super) fn child_of(environment: &Environment) -> Option<Parent> {
-    let mark = environment.variables.get(MARK)?.to_str()?;
+    let mark = mark_of(environment)?;
     let mut parts = mark.rsplit('/');
     let (n, node, run) = (parts.next()?, parts.next()?, parts.next()?);
     Some(Parent {
@@ -22,9 +32,31 @@ pub(super) fn child_of(environment: &Environment) -> Option<Parent> {
     })
 }
 
+/// Refuses the process of a child what it may do with its own runs alone: those that it asked for, and those below them.
+pub(super) fn require_own(
+    environment: &Environment,
+    runs: &Runs,
+    run: &str,
+) -> Result<(), CommandError> {
+    if !runs.is_child {
+        return Ok(());
+    }
+    let own = child_of(environment);
+    let mut at = run.to_owned();
+    while let Some(parent) = runs.store.parent(&at)? {
+        let is_own = |own: &Parent| own.run == parent.run && own.of.node == parent.of.node;
+        if own.as_ref().is_some_and(is_own) {
+            return Ok(());
+        }
+        at = parent.run;
+    }
+    let message = format!("run {run} is not one that this child asked for");
+    Err(CommandError::usage(message).hint("ask the one who gave you the task"))
+}
+
 /// The child that asks, when this process belongs to one.
 pub(super) fn above(environment: &Environment, runs: &Runs) -> Result<Option<Above>, CommandError> {
-    if !environment.variables.contains_key(MARK) {
+    if !runs.is_child {
         return Ok(None);
     }
     let unknown = || {

@@ -128,9 +128,8 @@ fn resolve_asked(
         let message = format!("there is no folder {}", folder.display());
         return Err(CommandError::usage(message));
     }
-    if let Some(above) = above.filter(|above| !is_below(&folder, &above.folder)) {
-        let message = format!("{} is outside {}", folder.display(), above.folder.display());
-        return Err(CommandError::usage(message));
+    if let Some(above) = above {
+        require_covered(above, &folder)?;
     }
     let there = Environment {
         working: folder.clone(),
@@ -213,7 +212,7 @@ fn resolve_asked(
         background = background.or(child.background);
         let mut request = child.request;
         if let Some(above) = above {
-            narrow(&mut request, &above.tools);
+            notes.extend(narrow(&mut request, &above.powers())?);
         }
         all.push(request);
     }
@@ -280,6 +279,19 @@ struct FoundChildren {
     groups: std::collections::BTreeMap<grove_plan::NodeId, grove_plan::GroupRules>,
     /// Whoever works, in the order of the steps.
     title: String,
+}
+
+/// Refuses a folder that the child that asks does not work in itself.
+pub(super) fn require_covered(above: &Above, folder: &Path) -> Result<(), CommandError> {
+    if above.powers().cover_folder(folder) {
+        return Ok(());
+    }
+    let message = format!(
+        "{} is outside {}, where the child that asks works",
+        folder.display(),
+        above.folder.display()
+    );
+    Err(CommandError::usage(message).hint("name a folder below it, or leave `cwd` out"))
 }
 
 /// Finds all children. Everything that is wrong is said at once, each with its step.
@@ -384,7 +396,7 @@ fn chosen_folder(folder: &Path, given: &Path, is_by_model: bool) -> Result<PathB
         return outside();
     }
     grove_fs::files::make_folder(&path)?;
-    if is_by_model && !is_below(&path, folder) {
+    if is_by_model && !grove_fs::files::is_below(&path, folder) {
         return outside();
     }
     Ok(path)
@@ -450,14 +462,6 @@ fn read_request(value: &Value) -> Result<Asked, CommandError> {
         is_by_model: false,
         parent_model: None,
     })
-}
-
-/// Whether a folder is another or below it, whatever links lead there.
-pub(super) fn is_below(folder: &std::path::Path, top: &std::path::Path) -> bool {
-    let real = grove_fs::files::canonical;
-    real(folder)
-        .and_then(|folder| Ok(folder.starts_with(real(top)?)))
-        .unwrap_or_default()
 }
 
 /// What was typed as words.

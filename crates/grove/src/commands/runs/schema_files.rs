@@ -9,7 +9,6 @@ use grove_spec::chain::{OutputSchema, Task};
 use serde_json::Value;
 
 use super::children::{Finding, is_own};
-use super::request::is_below;
 use crate::command_error::CommandError;
 use crate::commands::entry_listing;
 
@@ -60,7 +59,7 @@ impl Finding<'_> {
             None => (self.folder, !self.is_asked_by_model),
         };
         let path = folder.join(file);
-        if !is_trusted && !is_below(&path, folder) {
+        if !is_trusted && !grove_fs::files::is_below(&path, folder) {
             let message = format!("the schema `{file}` is not in {}", folder.display());
             return Err(
                 CommandError::usage(message).hint("write the schema itself as `outputSchema`")

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use grove_catalog::disclosure::Node;
 use grove_catalog::eligibility::entry_key;
-use grove_exec::{Keeper, allowed_variables};
+use grove_exec::{KEEPER, Keeper, allowed_variables};
 use grove_model::{AskSettings, Secret};
 use grove_runs::{
     Above, Delegation, GivenSkill, Models, RunPlaces, RunRequest, Skills, Supervisor,
@@ -24,8 +24,6 @@ use super::request;
 use crate::command_error::CommandError;
 use crate::commands::Outcome;
 
-/// The argument on which this program keeps a tree of processes.
-pub(crate) const KEEPER: &str = "__keeper";
 /// The command on which it supervises.
 const SUPERVISE: &str = "supervise";
 /// A supervisor without work stays so long.

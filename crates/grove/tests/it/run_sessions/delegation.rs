@@ -91,7 +91,7 @@ fn depth_children_folders_and_powers_only_shrink() {
         ),
         (
             json!({ "agent": "worker", "task": "x", "acceptance": { "verify": ["true"] } }),
-            "cannot have commands run",
+            "cannot have them run by `verify`",
         ),
         (json!({ "action": "wait", "run": "zzz" }), "there is no run"),
         (json!({ "action": "fly", "run": "zzz" }), "there is no"),

@@ -1,0 +1,246 @@
+//! What a child may do shrinks on the way down, whichever way it asks: its tool, a request with tasks, steps or groups, or
+//! a `grove` in its shell that shed its mark.
+
+use grove_testkit::model_server::{ModelServer, Reply};
+use grove_testkit::session::{Session, USER_CONFIG};
+use serde_json::{Value, json};
+
+use super::delegation::{BOSS, ask};
+use super::graphs::scene;
+use super::{bash, run_of};
+
+/// The session in which `boss` with these tools answers with one call, and the agents it asks with their task.
+fn boss_that_calls(tools: &str, call: Reply) -> (ModelServer, Session) {
+    let (server, session) = scene(move |task, turns| match (task, turns) {
+        ("lead", 0) => call.clone(),
+        (task, _) => Reply::text(format!("<{task}>")),
+    });
+    session.definition(BOSS, &format!("tools: {tools}\n"), "You lead.");
+    (server, session)
+}
+
+/// What the boss was told of its call: the last request.
+fn told(server: &ModelServer) -> String {
+    let requests = server.requests();
+    String::from_utf8_lossy(&requests.last().unwrap().body).into_owned()
+}
+
+#[test]
+fn whatever_a_child_asks_for_happens_below_its_folder() {
+    let in_tasks =
+        |cwd: &str| json!({ "tasks": [{ "agent": "judge", "task": "look", "cwd": cwd }] });
+    let in_step = |cwd: &str| json!({ "task": "x", "chain": [{ "agent": "judge", "task": "look", "cwd": cwd }] });
+    let in_group = |cwd: &str| json!({ "task": "x", "chain": [{ "parallel": [{ "agent": "judge", "task": "look" }], "cwd": cwd }] });
+    let in_member = |cwd: &str| json!({ "task": "x", "chain": [{ "parallel": [{ "agent": "judge", "task": "look", "cwd": cwd }] }] });
+    let alone = |cwd: &str| json!({ "agent": "judge", "task": "look", "cwd": cwd });
+    let surfaces: [&dyn Fn(&str) -> Value; 5] =
+        [&in_tasks, &in_step, &in_group, &in_member, &alone];
+    for request in surfaces {
+        for (cwd, is_taken) in [
+            ("/", false),
+            ("..", false),
+            ("../home", false),
+            ("inner/../..", false),
+            ("link", false),
+            ("inner", true),
+            ("inner/..", true),
+        ] {
+            let request = request(cwd);
+            let (server, session) =
+                boss_that_calls("read, subagent", Reply::call("subagent", request.clone()));
+            session.dir("project/inner").link("project/link", "../home");
+            session.done("run boss lead");
+            let told = told(&server);
+            assert_eq!(told.contains("<look>"), is_taken, "{request}: {told}");
+            assert_eq!(told.contains("is outside"), !is_taken, "{request}: {told}");
+        }
+    }
+}
+
+#[test]
+fn those_a_child_asks_get_no_power_that_it_lacks() {
+    for (own, asked, wanted) in [
+        (
+            "read, bash, subagent",
+            "read, write, edit, bash",
+            "read bash",
+        ),
+        ("read, edit, subagent", "read, write, bash", "read write"),
+        ("read, subagent", "bash, write, grep", "grep"),
+        ("bash, subagent", "read, find, write", "read find"),
+        (
+            "read, write, bash, subagent",
+            "read, bash, edit",
+            "read edit bash",
+        ),
+    ] {
+        let (server, session) = boss_that_calls(own, ask("doer", "dig"));
+        session.definition(
+            "home/.grove/agents/doer.md",
+            &format!("tools: {asked}\n"),
+            "You do.",
+        );
+        session.done("run boss lead");
+        let request = server.requests()[1].json();
+        let tools = request["tools"].as_array().unwrap().iter();
+        let names: Vec<&str> = tools.filter_map(|it| it["name"].as_str()).collect();
+        let powers: Vec<&str> = names.into_iter().filter(|name| *name != "skill").collect();
+        assert_eq!(powers.join(" "), wanted, "{own} asks {asked}");
+    }
+    // An agent that is left without any tool does not work at all.
+    let (server, session) = boss_that_calls("read, subagent", ask("doer", "dig"));
+    session.definition(
+        "home/.grove/agents/doer.md",
+        "tools: write, bash\n",
+        "You do.",
+    );
+    session.done("run boss lead");
+    assert!(
+        told(&server).contains("the child that asks does not have"),
+        "{}",
+        told(&server)
+    );
+}
+
+#[test]
+fn a_child_without_commands_has_none_run_for_it() {
+    for tools in ["read, subagent", "read, write, edit, subagent"] {
+        let request = json!({ "agent": "judge", "task": "look",
+            "acceptance": { "verify": [{ "id": "net", "command": "touch ran", "network": true }] } });
+        let (server, session) = boss_that_calls(tools, Reply::call("subagent", request));
+        session.done("run boss lead");
+        assert!(
+            told(&server).contains("cannot run commands"),
+            "{}",
+            told(&server)
+        );
+        assert!(!session.has("project/ran"));
+    }
+}
+
+#[test]
+fn a_child_that_sheds_its_mark_is_a_child_all_the_same() {
+    for shed in [
+        "env -u GROVE_RUN GROVE run judge look",
+        "exec env -u GROVE_RUN GROVE run judge look",
+        "GROVE_RUN=0000000000/1/1 GROVE run judge look",
+        "exec env -i HOME=\"$HOME\" XDG_STATE_HOME=\"$XDG_STATE_HOME\" XDG_CONFIG_HOME=\"$XDG_CONFIG_HOME\" \
+         XDG_DATA_HOME=\"$XDG_DATA_HOME\" GROVE run judge look",
+        "env -u GROVE_RUN setsid --wait GROVE run judge look",
+    ] {
+        let (server, session) = scene(|task, _| Reply::text(format!("<{task}>")));
+        let line = shed.replace(
+            "GROVE run",
+            &format!("'{}' run", session.program().display()),
+        );
+        drop((server, session));
+        let (_server, session) = boss_that_calls("read, write, bash, subagent", bash(&line));
+        let run = run_of(&session.done("run boss lead --json").stdout);
+        let delegated = &run["nodes"][0]["attempts"][0]["delegated"];
+        assert_eq!(delegated.as_array().map_or(0, Vec::len), 1, "{shed}: {run}");
+        let listed = session.json("runs list");
+        let all = listed["runs"].as_array().unwrap();
+        let alone = all.iter().filter(|it| it["parent"].is_null()).count();
+        assert_eq!((all.len(), alone), (2, 1), "{shed}: {listed}");
+    }
+}
+
+#[test]
+fn depth_holds_for_a_child_that_sheds_its_mark() {
+    let line = "env -u GROVE_RUN 'GROVE' run boss lead";
+    let (server, session) = scene(|task, _| Reply::text(format!("<{task}>")));
+    let line = line.replace("GROVE'", &format!("{}'", session.program().display()));
+    drop((server, session));
+    let (_server, session) = boss_that_calls("read, write, bash, subagent", bash(&line));
+    session.file(
+        USER_CONFIG,
+        "[runs]\nmodel = 'anthropic/m'\nmaxDepth = 2\nmaxChildren = 30\n",
+    );
+    session.done("run boss lead");
+    let listed = session.json("runs list");
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 3, "{listed}");
+}
+
+#[test]
+fn a_child_changes_nothing_of_the_persons() {
+    for command in [
+        "trust --yes",
+        "untrust",
+        "agents create mole --description x",
+        "agents edit worker --set model=x",
+        "chains delete none --yes",
+        "skills create mole --description x",
+        "mcp install --host codex --yes",
+        "init --yes",
+        "undo",
+    ] {
+        let (server, session) = scene(|task, _| Reply::text(format!("<{task}>")));
+        let line = format!("'{}' {command}; echo code $?", session.program().display());
+        drop((server, session));
+        let (server, session) = boss_that_calls("read, write, bash", bash(&line));
+        session.done("run boss lead");
+        let told = told(&server);
+        assert!(
+            told.contains("a child of a run does not change"),
+            "{command}: {told}"
+        );
+        assert!(told.contains("code 2"), "{command}: {told}");
+    }
+    // Looking is not changing.
+    let (server, session) = scene(|task, _| Reply::text(format!("<{task}>")));
+    let line = format!(
+        "'{}' trust --list && '{0}' agents list",
+        session.program().display()
+    );
+    drop((server, session));
+    let (server, session) = boss_that_calls("read, write, bash", bash(&line));
+    session.done("run boss lead");
+    assert!(
+        !told(&server).contains("does not change"),
+        "{}",
+        told(&server)
+    );
+}
+
+#[test]
+fn a_child_stops_and_answers_its_own_runs_alone() {
+    let question = Reply::call(
+        "contact_supervisor",
+        json!({ "kind": "question", "message": "Which colour?" }),
+    );
+    let (server, session) = scene(move |task, turns| match (task, turns) {
+        ("ask", 0) => question.clone(),
+        (task, 0) if task.starts_with("do ") => bash(&task[3..]),
+        (task, _) => Reply::text(format!("<{task}>")),
+    });
+    session.definition(
+        "home/.grove/agents/asker.md",
+        "tools: read, contact_supervisor\n",
+        "You ask.",
+    );
+    let asking = session.grove("run asker ask --bg").ok().stdout;
+    let asking = asking.trim();
+    super::until(|| session.json(["runs", "show", asking])["state"] == "asking");
+    let grove = session.program().display().to_string();
+    for act in [
+        "answer RUN red",
+        "stop RUN",
+        "steer RUN.1 red",
+        "resume RUN red",
+    ] {
+        let act = act.replace("RUN", asking);
+        let task = format!("do env -u GROVE_RUN '{grove}' runs {act}");
+        session.done(["run", "worker", task.as_str()]);
+        let told = told(&server);
+        assert!(
+            told.contains("is not one that this child asked for"),
+            "{act}: {told}"
+        );
+        assert_eq!(
+            session.json(["runs", "show", asking])["state"],
+            "asking",
+            "{act}"
+        );
+    }
+    session.done(["runs", "answer", asking, "blue"]);
+}
