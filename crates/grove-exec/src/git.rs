@@ -1,32 +1,30 @@
-//! Working trees of git repositories: made, captured as a patch that was shown to apply, removed.
+//! git, through two doors and no third. To *look* at a tree, git gets a repository folder that Grove made and no protocol:
+//! nothing that a repository names can run. To *fetch*, it gets one address, that address's protocol, and an empty
+//! repository.
 //!
-//! Nothing of the repository's or the person's runs: hooks, file system monitors, external diffs, text conversions and
-//! filters are off. An index beside the repository's own is used, so that nothing in it changes.
+//! Working trees are made, captured as a patch that was shown to apply, and removed by looking. An index beside the
+//! repository's own is used, so that nothing in it changes.
 
 mod bounded_command;
+mod fetch;
+mod files;
+mod look;
+mod repository;
+mod settings;
 mod working_tree;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::sync::{Arc, OnceLock};
 
 use bounded_command::finish;
+use repository::Repository;
+use settings::Settings;
 pub use working_tree::{Bringing, CapturedSubmodule, CapturedTree};
 
 /// Bytes that one command prints.
 const MOST_OUTPUT: u64 = 256 << 20;
-/// What is off whatever the configuration says.
-const OFF: [&str; 8] = [
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.pager=cat",
-    "core.quotePath=false",
-    "commit.gpgSign=false",
-    "submodule.recurse=false",
-    "diff.external=",
-    "gc.auto=0",
-];
-
+/// Changed files that are named.
+const MOST_CHANGES: usize = 20;
 /// Why something could not be done with a repository.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GitError {
@@ -41,6 +39,26 @@ pub enum GitError {
         /// What it said.
         message: String,
     },
+    /// A file beside git could not be read or written.
+    #[error("{}: {why}", .path.display())]
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// What went wrong.
+        why: String,
+    },
+    /// There is no repository, or none that this person may use.
+    #[error("{} is in no git repository", .0.display())]
+    NoRepository(PathBuf),
+    /// The repository belongs to another user, and the person did not say that it is safe.
+    #[error("the repository {} belongs to another user; `git config --global --add safe.directory {}` allows it", .0.display(), .0.display())]
+    NotOwned(PathBuf),
+    /// The repository is stored in a form that is not known here.
+    #[error("the repository has {0}, which is not known here")]
+    UnknownForm(String),
+    /// An address that nothing is fetched from.
+    #[error("nothing is fetched from {0}: {1}")]
+    Address(String, &'static str),
     /// What was captured is not what there is.
     #[error("the patch does not lead to the same files")]
     NotTheSame,
@@ -61,27 +79,85 @@ pub struct RepositoryPlace {
 #[derive(Debug, Clone)]
 pub struct Git {
     environment: Vec<(String, String)>,
+    /// The folders that no repository is looked for beyond.
+    ceilings: Vec<(String, String)>,
+    /// The person's configuration, read when it is needed.
+    person: Arc<OnceLock<Settings>>,
 }
 
 impl Git {
-    /// With this environment and no other.
+    /// With this environment and no other. Of its variables for git only the ceiling folders count.
     pub fn new(environment: Vec<(String, String)>) -> Self {
-        Self { environment }
+        let is_gits = |(name, _): &(String, String)| name.starts_with("GIT_");
+        let (of_git, environment) = environment.into_iter().partition(is_gits);
+        Self {
+            environment,
+            ceilings: of_git,
+            person: Arc::default(),
+        }
+    }
+
+    /// The person's configuration.
+    fn person(&self) -> Result<&Settings, GitError> {
+        if self.person.get().is_none() {
+            let read = Settings::of_person(&self.environment)?;
+            let _ = self.person.set(read);
+        }
+        let nothing: &Settings = const { &Settings::NONE };
+        Ok(self.person.get().unwrap_or(nothing))
+    }
+
+    /// The repository that a folder is in, if the person may use it.
+    fn repository(&self, folder: &Path) -> Result<Repository, GitError> {
+        let none = || GitError::NoRepository(folder.to_path_buf());
+        let mut found = Repository::find(folder, &self.ceilings).ok_or_else(none)?;
+        if !found.belongs_to(&self.users()) && !self.is_safe(&found.top)? {
+            return Err(GitError::NotOwned(found.top));
+        }
+        found.settings = self.settings_of(&found)?;
+        if !found.is_linked() && found.settings.is_on("core.bare") {
+            return Err(none());
+        }
+        Ok(found)
+    }
+
+    /// The users whose repositories are the person's own: with `sudo` also the one who asked for it.
+    fn users(&self) -> Vec<u32> {
+        let user = rustix::process::geteuid().as_raw();
+        let asked = self.environment.iter().find(|(name, _)| name == "SUDO_UID");
+        let asked = asked.and_then(|(_, id)| id.parse().ok());
+        let asked = asked.filter(|_| user == 0);
+        std::iter::once(user).chain(asked).collect()
+    }
+
+    /// Whether the person's configuration says that a repository of another user is safe.
+    fn is_safe(&self, top: &Path) -> Result<bool, GitError> {
+        let mut is_safe = false;
+        for named in self.person()?.all("safe.directory") {
+            is_safe = match named {
+                "" => false,
+                "*" => true,
+                _ => is_safe || names_folder(named, top),
+            };
+        }
+        Ok(is_safe)
     }
 
     /// Where in which repository a folder is; none when it is in no repository with a commit.
     pub fn place(&self, folder: &Path) -> Result<Option<RepositoryPlace>, GitError> {
-        let ask = |question: &[&str]| self.line(folder, question);
-        match ask(&["rev-parse", "--show-toplevel"]) {
-            Ok(top) => {
-                let below = ask(&["rev-parse", "--show-prefix"])?;
-                let head = ask(&["rev-parse", "--verify", "-q", "HEAD^{commit}"]);
-                Ok(head.ok().map(|head| RepositoryPlace {
-                    top: top.into(),
-                    below: below.into(),
-                    head,
-                }))
-            }
+        let repository = match self.repository(folder) {
+            Ok(repository) => repository,
+            Err(GitError::NoRepository(_) | GitError::NotOwned(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let below = files::real(folder).unwrap_or_else(|| folder.to_path_buf());
+        let below = below.strip_prefix(&repository.top).map(Path::to_path_buf);
+        match self.line(folder, &["rev-parse", "--verify", "-q", "HEAD^{commit}"]) {
+            Ok(head) => Ok(Some(RepositoryPlace {
+                top: repository.top,
+                below: below.unwrap_or_default(),
+                head,
+            })),
             Err(GitError::Failed { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -90,20 +166,27 @@ impl Git {
     /// The folders of the repository that a folder is in: the top of its working tree, and where commits are kept.
     /// Nothing when it is in none.
     pub fn folders(&self, folder: &Path) -> Vec<PathBuf> {
-        let words = ["rev-parse", "--path-format=absolute"];
-        let words = [&words[..], &["--show-toplevel", "--git-common-dir"]].concat();
-        let said = self.run(folder, &words, &[], None).unwrap_or_default();
-        let said = String::from_utf8_lossy(&said).into_owned();
-        said.lines().map(PathBuf::from).collect()
+        match self.repository(folder) {
+            Ok(repository) => vec![repository.top, repository.common],
+            Err(_) => Vec::new(),
+        }
     }
 
     /// The files that are not as they are in the commit, a few of them.
     pub fn changes(&self, top: &Path) -> Result<Vec<String>, GitError> {
-        let listed = self.run(top, &["status", "--porcelain", "-z"], &[], None)?;
+        let words = ["status", "--porcelain", "-z", "--ignore-submodules=dirty"];
+        let listed = self.run(top, &words, &[], None)?;
         let entries = listed.split(|byte| *byte == 0).filter(|it| !it.is_empty());
         let names =
             entries.map(|it| String::from_utf8_lossy(it.get(3..).unwrap_or(it)).into_owned());
-        Ok(names.take(20).collect())
+        let mut names: Vec<String> = names.take(MOST_CHANGES).collect();
+        // git would look into submodules by another git, which heeds their configuration.
+        for (path, inner) in self.submodules(top)? {
+            let changed = self.changes(&inner)?;
+            names.extend(changed.iter().map(|name| format!("{path}/{name}")));
+        }
+        names.truncate(MOST_CHANGES);
+        Ok(names)
     }
 
     /// A commit of everything in a working tree as it is now, which nothing else knows of.
@@ -199,6 +282,7 @@ impl Git {
             "-z",
             "--no-renames",
             "--no-ext-diff",
+            "--ignore-submodules=dirty",
         ];
         Ok(names(&self.run(folder, &words, &[], None)?))
     }
@@ -256,7 +340,8 @@ impl Git {
         }
         let words = ["update-index", "-z", "--index-info"];
         self.run(folder, &words, &with_index, Some(&entries))?;
-        let made = first_line(&self.run(folder, &["write-tree"], &with_index, None)?);
+        let made =
+            first_line(&self.run(folder, &["write-tree", "--missing-ok"], &with_index, None)?);
         self.commit(folder, &made)
     }
 
@@ -295,14 +380,12 @@ impl Git {
 
     /// The files of a working tree that are in conflict.
     pub fn unmerged(&self, folder: &Path) -> Result<Vec<String>, GitError> {
-        let words = [
-            "diff",
-            "--name-only",
-            "--diff-filter=U",
-            "-z",
-            "--no-ext-diff",
-        ];
-        Ok(names(&self.run(folder, &words, &[], None)?))
+        let listed =
+            names(&self.run(folder, &["ls-files", "-u", "-z", "--full-name"], &[], None)?);
+        let listed = listed.iter().filter_map(|entry| entry.split_once('\t'));
+        let mut names: Vec<String> = listed.map(|(_, name)| name.to_owned()).collect();
+        names.dedup();
+        Ok(names)
     }
 
     /// Whether all that a patch does is done in a working tree already. Its names begin with the folder `below`.
@@ -312,53 +395,9 @@ impl Git {
         patch.is_empty() || self.run(folder, &words, &[], Some(patch)).is_ok()
     }
 
-    /// The filters that the configuration names, whoever wrote it: a child can write that of a submodule.
-    fn filters(&self, folder: &Path) -> BTreeSet<String> {
-        let words = [
-            "config",
-            "--null",
-            "--name-only",
-            "--get-regexp",
-            "^filter\\.",
-        ];
-        let listed = self.run(folder, &words, &[], None).unwrap_or_default();
-        let names = names(&listed).into_iter().filter_map(|name| {
-            let (filter, _) = name.strip_prefix("filter.")?.rsplit_once('.')?;
-            Some(filter.to_owned())
-        });
-        names.collect()
-    }
-
     fn line(&self, folder: &Path, words: &[&str]) -> Result<String, GitError> {
         self.run(folder, words, &[], None)
             .map(|bytes| first_line(&bytes))
-    }
-
-    fn run(
-        &self,
-        folder: &Path,
-        words: &[&str],
-        variables: &[(&str, &str)],
-        input: Option<&[u8]>,
-    ) -> Result<Vec<u8>, GitError> {
-        let mut git = Command::new("git");
-        git.arg("-C").arg(folder);
-        git.args(OFF.iter().flat_map(|setting| ["-c", setting]));
-        // Also commands of which nobody would expect it, such as `write-tree`, look at files through filters.
-        if words.first() != Some(&"config") {
-            for filter in self.filters(folder) {
-                for off in ["clean=", "smudge=", "process=", "required=false"] {
-                    git.arg("-c").arg(format!("filter.{filter}.{off}"));
-                }
-            }
-        }
-        git.args(words);
-        git.env_clear();
-        git.envs(self.environment.iter().cloned());
-        git.envs([("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")]);
-        git.envs(variables.iter().copied());
-        let name = words.first().copied().unwrap_or_default();
-        finish(git, name, input, MOST_OUTPUT)
     }
 }
 
@@ -373,6 +412,15 @@ fn names(listed: &[u8]) -> Vec<String> {
 fn first_line(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     text.lines().next().unwrap_or_default().to_owned()
+}
+
+/// Whether a `safe.directory` names a folder: itself, or with `/*` at its end all below it.
+fn names_folder(named: &str, folder: &Path) -> bool {
+    let real = |path: &str| files::real(Path::new(path));
+    match named.strip_suffix("/*") {
+        Some(above) => real(above).is_some_and(|above| folder.starts_with(above)),
+        None => real(named).as_deref() == Some(folder),
+    }
 }
 
 /// How a patch is read whose names begin with a folder.

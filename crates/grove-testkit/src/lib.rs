@@ -3,6 +3,7 @@
 pub mod agent_program;
 pub mod catalog_reader;
 pub mod escapes;
+pub mod hostile_repositories;
 pub mod library;
 pub mod model_server;
 pub mod process;

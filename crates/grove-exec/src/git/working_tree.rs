@@ -1,11 +1,12 @@
 //! Working trees beside the repository's own: made, set up, captured, removed. What is done in a submodule that is checked
 //! out in one is captured as a patch of its own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 
-use super::{Git, GitError, finish, first_line, names, strip};
+use super::look::Asked;
+use super::repository::Repository;
+use super::{Git, GitError, files, finish, first_line, names, strip};
 
 /// Bytes of new files that version control ignores and that are kept.
 const MOST_IGNORED: u64 = 32 << 20;
@@ -14,9 +15,8 @@ const MOST_NESTED: usize = 8;
 /// Bytes that a program prints that copies or links.
 const MOST_SAID: u64 = 64 << 10;
 
-/// Held while a repository's list of working trees changes: `git worktree prune` takes one away that another `git` is
-/// adding in the same moment.
-static ADMINISTERING: Mutex<()> = Mutex::new(());
+/// Working trees that a repository is asked about, and the names that are tried for a new one.
+const MOST_TREES: usize = 10_000;
 
 /// What was done in a working tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -91,15 +91,14 @@ impl Git {
         folder: &Path,
         patch: Option<&[u8]>,
     ) -> Result<(), GitError> {
-        let path = folder.to_string_lossy();
-        // Once for a place that is known and gone, twice for one that a killed git left locked.
-        let words = [
-            "worktree", "add", "--force", "--force", "--detach", "-q", &path, base,
-        ];
-        let alone = ADMINISTERING.lock();
-        let added = self.run(repository, &words, &[], None);
-        drop(alone);
-        added?;
+        let main = self.repository(repository)?;
+        let tree = add(&main, base, folder)?;
+        let words = ["read-tree", "--reset", "-u", "--no-sparse-checkout", base];
+        let asked = Asked {
+            words: &words,
+            ..Asked::default()
+        };
+        self.look(&tree, folder, asked)?;
         if let Some(patch) = patch.filter(|patch| !patch.is_empty()) {
             let words = ["apply", "--whitespace=nowarn", "--binary", "-"];
             self.run(folder, &words, &[], Some(patch))?;
@@ -109,16 +108,26 @@ impl Git {
 
     /// Removes a working tree, and what the repository knows of it.
     pub fn remove(&self, repository: &Path, folder: &Path) -> Result<(), GitError> {
-        let path = folder.to_string_lossy();
-        let words = ["worktree", "remove", "--force", "--force", &path];
-        let _alone = ADMINISTERING.lock();
-        // One that is not there, or that nobody knows of, is no working tree to remove.
-        let removed = self.run(repository, &words, &[], None);
-        self.run(repository, &["worktree", "prune"], &[], None)?;
-        match removed {
-            Err(error @ GitError::NotThere(_)) => Err(error),
-            _ => Ok(()),
+        let main = match self.repository(repository) {
+            Err(GitError::NoRepository(_) | GitError::NotOwned(_)) => return Ok(()),
+            main => main?,
+        };
+        for entry in files::names(&main.common.join("worktrees"), MOST_TREES) {
+            let own = main.common.join("worktrees").join(entry);
+            let Some(link) = files::read_line(&own.join("gitdir")) else {
+                continue;
+            };
+            let is_this = Path::new(&link)
+                .parent()
+                .is_some_and(|it| is_same(it, folder));
+            let is_gone =
+                !files::is_there(Path::new(&link)) && !files::is_there(&own.join("locked"));
+            if is_this || is_gone {
+                files::remove_folder(&own);
+            }
         }
+        files::remove_folder(folder);
+        Ok(())
     }
 
     /// Which of these paths, from the top of a working tree, version control has something of.
@@ -242,7 +251,7 @@ impl Git {
             ];
             self.run(folder, &words, &with_check, Some(patch))?;
         }
-        let applied = self.run(folder, &["write-tree"], &with_check, None)?;
+        let applied = self.run(folder, &["write-tree", "--missing-ok"], &with_check, None)?;
         if first_line(&applied) != tree {
             return Err(GitError::NotTheSame);
         }
@@ -259,8 +268,7 @@ impl Git {
     ) -> Result<String, GitError> {
         let index = index.to_string_lossy();
         let with_index = [("GIT_INDEX_FILE", &*index)];
-        let top = self.line(folder, &["rev-parse", "--show-toplevel"])?;
-        let top = Path::new(&top);
+        let top = &self.repository(folder)?.top;
         self.run(top, &["read-tree", base], &with_index, None)?;
         let submodules = self.checked_out(top, base)?;
         let mut without = self.not_ignored(top, &with_index, apart);
@@ -278,7 +286,7 @@ impl Git {
             let words = ["update-index", "--cacheinfo", &entry];
             self.run(top, &words, &with_index, None)?;
         }
-        let tree = self.run(top, &["write-tree"], &with_index, None)?;
+        let tree = self.run(top, &["write-tree", "--missing-ok"], &with_index, None)?;
         Ok(first_line(&tree))
     }
 
@@ -327,17 +335,10 @@ impl Git {
     /// Whether the repository of a submodule is kept in itself or with the working tree. A child can write any other
     /// place into it, and would have that looked at and written to.
     fn is_own_repository(&self, folder: &Path, inner: &Path) -> bool {
-        let kept = |folder: &Path| self.line(folder, &["rev-parse", "--absolute-git-dir"]);
-        let (Ok(of_tree), Ok(of_inner), Ok(top)) = (
-            kept(folder),
-            kept(inner),
-            self.line(inner, &["rev-parse", "--show-toplevel"]),
-        ) else {
+        let (Ok(tree), Ok(inner)) = (self.repository(folder), self.repository(inner)) else {
             return false;
         };
-        let of_inner = Path::new(&of_inner);
-        of_inner == Path::new(&top).join(".git")
-            || of_inner.starts_with(Path::new(&of_tree).join("modules"))
+        inner.own == inner.top.join(".git") || inner.own.starts_with(tree.own.join("modules"))
     }
 
     /// Whether a commit is known from where a repository comes from.
@@ -378,11 +379,20 @@ impl Git {
 
     /// Whether a folder below a working tree's top is the top of another. git gives real paths for both.
     fn is_top(&self, folder: &Path, below: &str) -> bool {
-        let top = |folder: &Path| self.line(folder, &["rev-parse", "--show-toplevel"]);
-        match (top(folder), top(&folder.join(below))) {
-            (Ok(outer), Ok(inner)) => Path::new(&inner) == Path::new(&outer).join(below),
+        match (
+            self.repository(folder),
+            self.repository(&folder.join(below)),
+        ) {
+            (Ok(outer), Ok(inner)) => inner.top == outer.top.join(below),
             _ => false,
         }
+    }
+
+    /// The submodules of what is checked out that are the tree's own, by path from its top, with their folders.
+    pub(super) fn submodules(&self, top: &Path) -> Result<Vec<(String, PathBuf)>, GitError> {
+        let checked_out = self.checked_out(top, "HEAD")?.found.into_iter();
+        let with_folder = |it: CheckedOut| (it.path.clone(), top.join(it.path));
+        Ok(checked_out.map(with_folder).collect())
     }
 
     fn take_ignored(
@@ -430,4 +440,51 @@ impl Git {
         }
         Ok(())
     }
+}
+
+/// Adds a working tree without files: git would make it by the repository's configuration and hooks.
+fn add(main: &Repository, base: &str, folder: &Path) -> Result<Repository, GitError> {
+    let all = main.common.join("worktrees");
+    files::make_folder(&all)?;
+    let own = own_folder(&all, folder)?;
+    files::make_folder(folder)?;
+    let folder = files::real(folder).unwrap_or_else(|| folder.to_path_buf());
+    let line = |path: &Path| format!("{}\n", path.display()).into_bytes();
+    let link = folder.join(".git");
+    // While this is there, no other git takes the unfinished tree for one that is gone.
+    files::write_new(&own.join("locked"), b"initializing\n")?;
+    files::write_new(&own.join("gitdir"), &line(&link))?;
+    files::write_new(&own.join("HEAD"), format!("{base}\n").as_bytes())?;
+    files::write_new(&own.join("commondir"), b"../..\n")?;
+    files::write_new(&link, &[b"gitdir: ", &line(&own)[..]].concat())?;
+    let _ = rustix::fs::unlink(own.join("locked"));
+    Ok(Repository {
+        top: folder,
+        own,
+        common: main.common.clone(),
+        settings: main.settings.clone(),
+    })
+}
+
+/// Makes the folder for what is a working tree's own, by a name like the tree's.
+fn own_folder(all: &Path, folder: &Path) -> Result<PathBuf, GitError> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    for number in 0..MOST_TREES {
+        let own = match number {
+            0 => all.join(&*name),
+            number => all.join(format!("{name}{number}")),
+        };
+        if files::make_folder(&own)? {
+            return Ok(own);
+        }
+    }
+    Err(GitError::File {
+        path: all.to_path_buf(),
+        why: "it has too many working trees".to_owned(),
+    })
+}
+
+/// Whether two paths lead to one folder, or are written alike where one of them is gone.
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || files::real(one).is_some_and(|one| files::real(other) == Some(one))
 }

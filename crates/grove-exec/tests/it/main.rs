@@ -8,6 +8,7 @@
 )]
 
 mod escapes;
+mod git;
 mod programs;
 mod trees;
 mod waiting;

@@ -1,0 +1,132 @@
+//! The few files that are read and written beside git itself. Reading is bounded and never waits for a pipe.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+
+use super::GitError;
+
+/// Reads a regular file of at most `most` bytes; none for anything else.
+pub(super) fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let found = rustix::fs::fstat(&file).ok()?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let mut file = std::fs::File::from(file).take(most + 1);
+    file.read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= most).then_some(bytes)
+}
+
+/// The first line of a small file.
+pub(super) fn read_line(path: &Path) -> Option<String> {
+    let bytes = read(path, 64 << 10)?;
+    let text = String::from_utf8(bytes).ok()?;
+    text.lines().next().map(|line| line.trim_end().to_owned())
+}
+
+/// Writes a file where there is none.
+pub(super) fn write_new(path: &Path, content: &[u8]) -> Result<(), GitError> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(0o644);
+    let file = rustix::fs::open(path, flags, mode).map_err(|error| failed(path, error))?;
+    let written = std::fs::File::from(file).write_all(content);
+    written.map_err(|error| GitError::File {
+        path: path.to_path_buf(),
+        why: error.to_string(),
+    })
+}
+
+/// Makes a folder that is this user's alone. False when something is there already.
+pub(super) fn make_own_folder(path: &Path) -> Result<bool, GitError> {
+    make_with_mode(path, 0o700)
+}
+
+/// Makes a folder. False when something is there already.
+pub(super) fn make_folder(path: &Path) -> Result<bool, GitError> {
+    make_with_mode(path, 0o777)
+}
+
+fn make_with_mode(path: &Path, mode: u32) -> Result<bool, GitError> {
+    match rustix::fs::mkdir(path, Mode::from_raw_mode(mode)) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::EXIST) => Ok(false),
+        Err(error) => Err(failed(path, error)),
+    }
+}
+
+/// Makes a link.
+pub(super) fn link(target: &Path, path: &Path) -> Result<(), GitError> {
+    rustix::fs::symlink(target, path).map_err(|error| failed(path, error))
+}
+
+/// The names in a folder, at most `most`, in their order.
+pub(super) fn names(folder: &Path, most: usize) -> Vec<String> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(folder, flags, Mode::empty());
+    let Some(entries) = opened.and_then(rustix::fs::Dir::new).ok() else {
+        return Vec::new();
+    };
+    let entries = entries.filter_map(Result::ok);
+    let names = entries.filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
+    let names = names.filter(|name| name != "." && name != "..");
+    let mut names: Vec<String> = names.take(most).collect();
+    names.sort();
+    names
+}
+
+/// Removes a folder with what is in it, as far as that is possible. Links in it are not followed.
+pub(super) fn remove_folder(path: &Path) {
+    for name in names(path, usize::MAX) {
+        let inner = path.join(name);
+        let is_link = rustix::fs::readlink(&inner, Vec::new()).is_ok();
+        if !is_link && is_folder(&inner) {
+            remove_folder(&inner);
+        } else {
+            let _ = rustix::fs::unlink(&inner);
+        }
+    }
+    let _ = rustix::fs::rmdir(path);
+}
+
+/// Whether a path leads to a folder.
+pub(super) fn is_folder(path: &Path) -> bool {
+    let found = rustix::fs::stat(path);
+    found.is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Directory)
+}
+
+/// Whether anything has this name, also a link that leads nowhere.
+pub(super) fn is_there(path: &Path) -> bool {
+    rustix::fs::lstat(path).is_ok()
+}
+
+/// The user that what a path leads to belongs to.
+pub(super) fn owner(path: &Path) -> Option<u32> {
+    rustix::fs::stat(path).ok().map(|found| found.st_uid)
+}
+
+/// The user that a name belongs to, also a link's own.
+pub(super) fn owner_of_name(path: &Path) -> Option<u32> {
+    let found = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW);
+    found.ok().map(|found| found.st_uid)
+}
+
+/// The path with all links resolved, by asking the kernel for what it opened.
+pub(super) fn real(path: &Path) -> Option<PathBuf> {
+    let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let name = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&opened));
+    let target = rustix::fs::readlink(name, Vec::new()).ok()?;
+    let target = std::ffi::OsString::from_vec(target.into_bytes());
+    Some(PathBuf::from(target))
+}
+
+fn failed(path: &Path, error: rustix::io::Errno) -> GitError {
+    GitError::File {
+        path: path.to_path_buf(),
+        why: error.to_string(),
+    }
+}

@@ -1,0 +1,228 @@
+//! The door through which git looks at trees that others wrote. git is given a folder of Grove's own as its repository:
+//! a configuration that Grove wrote, with links to the objects and branches that it reads. What the repository's own
+//! folder has besides, its configuration, hooks and attributes, is not there, so that no key of it can name a program.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::repository::Repository;
+use super::settings::{Settings, passed_on};
+use super::{Git, GitError, MOST_OUTPUT, files, finish};
+
+/// What git is told whatever anybody's configuration says.
+const TOLD: [(&str, &str); 14] = [
+    ("core.attributesFile", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.pager", "cat"),
+    ("core.quotePath", "false"),
+    ("commit.gpgSign", "false"),
+    ("diff.ignoreSubmodules", "dirty"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("protocol.allow", "never"),
+    ("safe.bareRepository", "explicit"),
+    ("safe.directory", "*"),
+    ("submodule.recurse", "false"),
+    ("transfer.bundleURI", "false"),
+];
+/// Variables of every look.
+const VARIABLES: [(&str, &str); 12] = [
+    ("GIT_ALLOW_PROTOCOL", ""),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_CEILING_DIRECTORIES", "/"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_PROTOCOL_FROM_USER", "0"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("LC_ALL", "C"),
+];
+/// Bytes of a list of what is ignored, and of the commits where a shallow history ends.
+const MOST_COPIED: u64 = 16 << 20;
+/// Shared parts of indexes that are looked for.
+const MOST_INDEXES: usize = 1_000;
+/// Folders are numbered.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// What one git command is asked.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Asked<'a> {
+    /// The command and its arguments.
+    pub(super) words: &'a [&'a str],
+    /// Variables besides.
+    pub(super) variables: &'a [(&'a str, &'a str)],
+    /// Its standard input.
+    pub(super) input: Option<&'a [u8]>,
+}
+
+impl Git {
+    /// Runs git in a folder of a repository, as a look.
+    pub(super) fn run(
+        &self,
+        folder: &Path,
+        words: &[&str],
+        variables: &[(&str, &str)],
+        input: Option<&[u8]>,
+    ) -> Result<Vec<u8>, GitError> {
+        let repository = self.repository(folder)?;
+        let asked = Asked {
+            words,
+            variables,
+            input,
+        };
+        self.look(&repository, folder, asked)
+    }
+
+    /// Runs git in a folder with a repository that is known.
+    pub(super) fn look(
+        &self,
+        repository: &Repository,
+        folder: &Path,
+        asked: Asked<'_>,
+    ) -> Result<Vec<u8>, GitError> {
+        let view = View::of(repository, &self.environment)?;
+        let index = repository.own.join("index");
+        let mut git = Command::new("git");
+        git.arg("-C").arg(folder).args(asked.words);
+        git.env_clear();
+        git.envs(self.environment.iter().cloned());
+        git.envs(VARIABLES);
+        git.env("GIT_DIR", &view.folder);
+        git.env("GIT_WORK_TREE", &repository.top);
+        git.env("GIT_OBJECT_DIRECTORY", repository.common.join("objects"));
+        git.env("GIT_INDEX_FILE", index);
+        tell(
+            &mut git,
+            passed_on(self.person()?, &repository.settings),
+            &TOLD,
+        );
+        git.envs(asked.variables.iter().copied());
+        let name = asked.words.first().copied().unwrap_or_default();
+        finish(git, name, asked.input, MOST_OUTPUT)
+    }
+
+    /// The configuration of a repository, as data.
+    pub(super) fn settings_of(&self, repository: &Repository) -> Result<Settings, GitError> {
+        let file = repository.common.join("config");
+        let mut settings = Settings::of_file(&file, &self.environment)?;
+        if settings.is_on("extensions.worktreeconfig") {
+            let file = repository.own.join("config.worktree");
+            settings.extend(Settings::of_file(&file, &self.environment)?);
+        }
+        Ok(settings)
+    }
+}
+
+/// Tells git settings by variables: on a command line a key could not have every character.
+pub(super) fn tell(git: &mut Command, more: Vec<(String, String)>, fixed: &[(&str, &str)]) {
+    let fixed = fixed.iter();
+    let fixed = fixed.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    let mut count = 0;
+    for (key, value) in more.into_iter().chain(fixed) {
+        git.env(format!("GIT_CONFIG_KEY_{count}"), key);
+        git.env(format!("GIT_CONFIG_VALUE_{count}"), value);
+        count += 1;
+    }
+    git.env("GIT_CONFIG_COUNT", count.to_string());
+}
+
+/// A folder that git takes for the repository, removed when it is no longer needed.
+struct View {
+    folder: PathBuf,
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        files::remove_folder(&self.folder);
+    }
+}
+
+impl View {
+    fn of(repository: &Repository, environment: &[(String, String)]) -> Result<Self, GitError> {
+        let view = Self::make(environment)?;
+        let (own, common) = (&repository.own, &repository.common);
+        let form = Form::of(&repository.settings)?;
+        files::write_new(&view.folder.join("config"), form.config().as_bytes())?;
+        let head = files::read_line(&own.join("HEAD")).unwrap_or_default();
+        files::write_new(&view.folder.join("HEAD"), format!("{head}\n").as_bytes())?;
+        for name in ["refs", "packed-refs", "reftable"] {
+            let target = common.join(name);
+            if files::is_there(&target) {
+                files::link(&target, &view.folder.join(name))?;
+            }
+        }
+        files::make_folder(&view.folder.join("info"))?;
+        for name in ["info/exclude", "shallow"] {
+            if let Some(text) = files::read(&common.join(name), MOST_COPIED) {
+                files::write_new(&view.folder.join(name), &text)?;
+            }
+        }
+        let indexes = files::names(own, MOST_INDEXES).into_iter();
+        for name in indexes.filter(|name| name.starts_with("sharedindex.")) {
+            files::link(&own.join(&name), &view.folder.join(&name))?;
+        }
+        Ok(view)
+    }
+
+    fn make(environment: &[(String, String)]) -> Result<Self, GitError> {
+        let named = environment.iter().find(|(name, _)| name == "TMPDIR");
+        let above = named.map_or("/tmp", |(_, folder)| folder.as_str());
+        loop {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let name = format!("grove-git-{}-{number}", std::process::id());
+            let folder = Path::new(above).join(name);
+            if files::make_own_folder(&folder)? {
+                return Ok(Self { folder });
+            }
+        }
+    }
+}
+
+/// The form in which a repository is stored.
+struct Form {
+    has_long_names: bool,
+    has_tables: bool,
+}
+
+impl Form {
+    /// Reads it; one that this does not know is refused, as git would.
+    fn of(settings: &Settings) -> Result<Self, GitError> {
+        let unknown = |key: &str, value: &str| {
+            let what = format!("{key} = {value}");
+            Err(GitError::UnknownForm(what))
+        };
+        let has_long_names = match settings.last("extensions.objectformat") {
+            None | Some("sha1") => false,
+            Some("sha256") => true,
+            Some(value) => return unknown("extensions.objectFormat", value),
+        };
+        let has_tables = match settings.last("extensions.refstorage") {
+            None | Some("files") => false,
+            Some("reftable") => true,
+            Some(value) => return unknown("extensions.refStorage", value),
+        };
+        Ok(Self {
+            has_long_names,
+            has_tables,
+        })
+    }
+
+    fn config(&self) -> String {
+        let mut config = "[core]\n\trepositoryFormatVersion = 1\n\tbare = false\n".to_owned();
+        if self.has_long_names || self.has_tables {
+            config.push_str("[extensions]\n");
+        }
+        if self.has_long_names {
+            config.push_str("\tobjectFormat = sha256\n");
+        }
+        if self.has_tables {
+            config.push_str("\trefStorage = reftable\n");
+        }
+        config
+    }
+}

@@ -1,0 +1,108 @@
+//! The repository that a folder is in, found by reading names and small files. git itself is not asked: it would heed the
+//! configuration of what it finds.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::files;
+use super::settings::Settings;
+
+/// The variable with folders that are not looked beyond.
+const CEILINGS: &str = "GIT_CEILING_DIRECTORIES";
+
+/// A repository with a working tree. All paths are without links.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Repository {
+    /// The top folder of the working tree.
+    pub(super) top: PathBuf,
+    /// What is this working tree's own: its head and its index.
+    pub(super) own: PathBuf,
+    /// What all working trees share: objects, branches, configuration.
+    pub(super) common: PathBuf,
+    /// Its configuration, as data.
+    pub(super) settings: Settings,
+}
+
+impl Repository {
+    /// The nearest repository at or above a folder. One without a `.git` of its own, such as a bare one in a folder of a
+    /// tree, is none.
+    pub(super) fn find(folder: &Path, environment: &[(String, String)]) -> Option<Self> {
+        let folder = files::real(folder)?;
+        let ceilings = ceilings(environment);
+        for (level, top) in folder.ancestors().enumerate() {
+            if level > 0 && ceilings.iter().any(|ceiling| ceiling == top) {
+                return None;
+            }
+            let link = top.join(".git");
+            if !files::is_there(&link) {
+                continue;
+            }
+            let own = if files::is_folder(&link) {
+                Some(link)
+            } else {
+                linked(&link)
+            };
+            match own.and_then(|own| Self::at(top, &own)) {
+                Some(found) => return Some(found),
+                // git refuses such a file, and passes over such a folder.
+                None if !files::is_folder(&top.join(".git")) => return None,
+                None => {}
+            }
+        }
+        None
+    }
+
+    /// The repository with a working tree and a folder of its own, if that folder is one.
+    pub(super) fn at(top: &Path, own: &Path) -> Option<Self> {
+        let own = files::real(own)?;
+        let common = match files::read_line(&own.join("commondir")) {
+            Some(common) => files::real(&own.join(common))?,
+            None => own.clone(),
+        };
+        let is_repository = files::is_there(&own.join("HEAD"))
+            && files::is_folder(&common.join("objects"))
+            && files::is_folder(&common.join("refs"));
+        is_repository.then(|| Self {
+            top: top.to_path_buf(),
+            own,
+            common,
+            settings: Settings::NONE,
+        })
+    }
+
+    /// Whether it is a working tree beside the repository's own.
+    pub(super) fn is_linked(&self) -> bool {
+        self.own != self.common
+    }
+
+    /// Whether the user or one of these others owns all of it, by the rule that git has.
+    pub(super) fn belongs_to(&self, users: &[u32]) -> bool {
+        let owners = [
+            files::owner_of_name(&self.top.join(".git")),
+            files::owner(&self.top),
+            files::owner(&self.own),
+        ];
+        let mut owners = owners.into_iter();
+        owners.all(|owner| owner.is_some_and(|owner| users.contains(&owner)))
+    }
+}
+
+/// Where a file `.git` leads to.
+fn linked(file: &Path) -> Option<PathBuf> {
+    let line = files::read_line(file)?;
+    let target = line.strip_prefix("gitdir: ")?;
+    Some(file.parent()?.join(target))
+}
+
+fn ceilings(environment: &[(String, String)]) -> Vec<PathBuf> {
+    let named = environment.iter().find(|(name, _)| name == CEILINGS);
+    let named = named.map_or("", |(_, value)| value.as_str());
+    let paths = named.split(':').map(Path::new);
+    let paths = paths.filter(|path| path.is_absolute());
+    let plain = |path: &Path| -> PathBuf {
+        let parts = path.components();
+        parts.filter(|part| *part != Component::CurDir).collect()
+    };
+    paths
+        .map(|path| files::real(path).unwrap_or_else(|| plain(path)))
+        .collect()
+}

@@ -1,0 +1,139 @@
+//! What of somebody's configuration git is told when it looks at a tree. Configurations are read as data: `git config`
+//! prints them and heeds nothing in them.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::{GitError, MOST_OUTPUT, files, finish, names};
+
+/// Bytes of a configuration.
+const MOST: u64 = 1 << 20;
+/// A repository that nothing is found in.
+const NOWHERE: &str = "/dev/null";
+
+/// From where a setting may come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum From {
+    /// From the person and from the repository, which then counts.
+    Anybody,
+    /// From the person alone.
+    Person,
+}
+
+/// The keys that are passed on: how files are read and written. None of them names a program or a place that another
+/// writes to. A key that is not here is not passed on, whatever a later git does with it.
+const PASSED_ON: [(&str, From); 17] = [
+    ("core.autocrlf", From::Anybody),
+    ("core.bigfilethreshold", From::Anybody),
+    ("core.checkstat", From::Anybody),
+    ("core.eol", From::Anybody),
+    ("core.excludesfile", From::Person),
+    ("core.filemode", From::Anybody),
+    ("core.ignorecase", From::Anybody),
+    ("core.precomposeunicode", From::Anybody),
+    ("core.protecthfs", From::Anybody),
+    ("core.protectntfs", From::Anybody),
+    ("core.safecrlf", From::Person),
+    ("core.sharedrepository", From::Anybody),
+    ("core.symlinks", From::Anybody),
+    ("core.trustctime", From::Anybody),
+    ("status.showuntrackedfiles", From::Person),
+    ("user.email", From::Person),
+    ("user.name", From::Person),
+];
+
+/// Keys and values in the order in which they were written; a key without a value has none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Settings(Vec<(String, Option<String>)>);
+
+impl Settings {
+    /// No settings.
+    pub(super) const NONE: Self = Self(Vec::new());
+
+    /// Those of the person and of the system.
+    pub(super) fn of_person(environment: &[(String, String)]) -> Result<Self, GitError> {
+        let mut git = reading(environment);
+        git.args(["config", "--null", "--includes", "--list"]);
+        Ok(Self::parse(&finish(git, "config", None, MOST_OUTPUT)?))
+    }
+
+    /// Those in a file, without the files that it includes.
+    pub(super) fn of_file(file: &Path, environment: &[(String, String)]) -> Result<Self, GitError> {
+        let text = match files::read(file, MOST) {
+            Some(text) => text,
+            None if files::is_there(file) => {
+                return Err(GitError::File {
+                    path: file.to_path_buf(),
+                    why: "it is not a small file".to_owned(),
+                });
+            }
+            None => return Ok(Self::default()),
+        };
+        let mut git = reading(environment);
+        git.args(["config", "--null", "--no-includes", "--file", "-", "--list"]);
+        let listed = finish(git, "config", Some(&text), MOST_OUTPUT)?;
+        Ok(Self::parse(&listed))
+    }
+
+    fn parse(listed: &[u8]) -> Self {
+        let entries = names(listed).into_iter();
+        let entries = entries.map(|entry| match entry.split_once('\n') {
+            Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
+            None => (entry, None),
+        });
+        Self(entries.collect())
+    }
+
+    /// All entries.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        let entries = self.0.iter();
+        entries.map(|(key, value)| (key.as_str(), value.as_deref()))
+    }
+
+    /// All values of a key.
+    pub(super) fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
+        let entries = self.entries().filter(move |(name, _)| *name == key);
+        entries.map(|(_, value)| value.unwrap_or("true"))
+    }
+
+    /// The value that counts.
+    pub(super) fn last<'a>(&'a self, key: &'a str) -> Option<&'a str> {
+        self.all(key).last()
+    }
+
+    /// Whether a key is on.
+    pub(super) fn is_on(&self, key: &str) -> bool {
+        let value = self.last(key).map(str::to_ascii_lowercase);
+        matches!(value.as_deref(), Some("true" | "yes" | "on" | "1"))
+    }
+
+    /// Adds what counts more.
+    pub(super) fn extend(&mut self, more: Self) {
+        self.0.extend(more.0);
+    }
+}
+
+/// The settings that git is told for a repository, of those that the person and the repository have.
+pub(super) fn passed_on(person: &Settings, repository: &Settings) -> Vec<(String, String)> {
+    let mut told = Vec::new();
+    for (key, from) in PASSED_ON {
+        let of_repository = match from {
+            From::Anybody => repository.last(key),
+            From::Person => None,
+        };
+        if let Some(value) = of_repository.or_else(|| person.last(key)) {
+            told.push((key.to_owned(), value.to_owned()));
+        }
+    }
+    told
+}
+
+/// git that reads configurations and is in no repository.
+fn reading(environment: &[(String, String)]) -> Command {
+    let mut git = Command::new("git");
+    git.env_clear();
+    git.envs(environment.iter().cloned());
+    git.envs([("LC_ALL", "C"), ("GIT_DIR", NOWHERE)]);
+    git.current_dir("/");
+    git
+}

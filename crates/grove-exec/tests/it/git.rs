@@ -1,0 +1,302 @@
+//! Looking at repositories that others wrote, and fetching from them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use grove_exec::{Git, GitError};
+use grove_testkit::hostile_repositories::{Hostile, hostile_repositories, marks_in};
+
+/// A folder for one repository, with a home that has nothing.
+struct Scene {
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["home", "scratch"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        Self { folder }
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.folder.path().join(below)
+    }
+
+    fn git(&self) -> Git {
+        let home = self.path("home").display().to_string();
+        let path = std::env::var("PATH").unwrap();
+        let folder = self.folder.path().display().to_string();
+        Git::new(vec![
+            ("PATH".to_owned(), path),
+            ("HOME".to_owned(), home),
+            ("TMPDIR".to_owned(), folder),
+        ])
+    }
+
+    /// git as the person uses it.
+    fn person(&self, folder: &str, words: &[&str]) -> String {
+        let done = Command::new("git")
+            .args(["-c", "user.name=x", "-c", "user.email=x@localhost"])
+            .args(words)
+            .current_dir(self.path(folder))
+            .env("HOME", self.path("home"))
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "git {words:?}: {done:?}");
+        String::from_utf8(done.stdout).unwrap()
+    }
+
+    /// A repository with one commit of these files.
+    fn repository(&self, folder: &str, texts: &[(&str, &str)]) {
+        self.write(folder, texts);
+        self.person(folder, &["init", "-q", "-b", "main"]);
+        self.person(folder, &["add", "-A"]);
+        self.person(folder, &["commit", "-q", "-m", "first"]);
+    }
+
+    fn write(&self, folder: &str, texts: &[(&str, &str)]) {
+        for (name, text) in texts {
+            let path = self.path(folder).join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+    }
+}
+
+/// Everything that is done with a repository, each with whether it could be done.
+fn everything(scene: &Scene, used: &Path) -> Vec<(&'static str, bool)> {
+    let (git, scratch) = (scene.git(), scene.path("scratch"));
+    let mut done = vec![("folders", !git.folders(used).is_empty())];
+    let Ok(Some(place)) = git.place(used) else {
+        done.push(("place", false));
+        return done;
+    };
+    let (top, head) = (&place.top, &place.head);
+    done.push(("changes", git.changes(top).is_ok()));
+    done.push(("staged", git.staged(top).is_ok()));
+    done.push(("unmerged", git.unmerged(top).is_ok()));
+    done.push(("tracked", git.tracked(top, &["a.txt".to_owned()]).is_ok()));
+    let files = git.files_in(top, head, &["a.txt".to_owned()]);
+    done.push(("files_in", files.is_ok()));
+    let now = git.tree(used, &scratch, &[]).ok().flatten();
+    done.push(("tree", now.is_some()));
+    let now = now.unwrap_or_else(|| head.clone());
+    done.push(("changed", git.changed(top, head, &now).is_ok()));
+    let patch = git.patch(top, head, &now);
+    done.push(("patch", patch.is_ok()));
+    let base = git.snapshot(top, &scratch);
+    done.push(("snapshot", base.is_ok()));
+    let base = base.unwrap_or_else(|_| head.clone());
+    let files = ["a.txt".to_owned()];
+    let mixed = git.with_files_of(top, &now, head, &files, &scratch);
+    done.push(("with_files_of", mixed.is_ok()));
+    let tree = scene.path("tree");
+    done.push(("make", git.make(top, &base, &tree, None).is_ok()));
+    let _ = std::fs::write(tree.join("a.txt"), "another\n");
+    let captured = git.capture(&tree, &base, &scratch, &[]);
+    done.push(("capture", captured.is_ok()));
+    let captured = captured.unwrap_or_default().patch;
+    let below = Path::new("");
+    done.push(("has_patch", !git.has_patch(top, &captured, below)));
+    done.push(("remove", git.remove(top, &tree).is_ok()));
+    done.push(("apply", git.apply(top, &captured, below).is_ok()));
+    done
+}
+
+#[test]
+fn nothing_that_a_repository_names_runs_when_grove_looks_at_it() {
+    let all = hostile_repositories();
+    assert!(all.len() >= 50, "{}", all.len());
+    for hostile in &all {
+        let scene = Scene::new();
+        let marks = scene.path("marks");
+        let used = hostile.lay_out(&scene.path("project"), &marks);
+        let done = everything(&scene, &used);
+        assert_eq!(marks_in(&marks), Vec::<String>::new(), "{}", hostile.name);
+        let failed: Vec<_> = done.iter().filter(|(_, is_done)| !is_done).collect();
+        // What is not there cannot be written into another tree.
+        if !hostile.name.starts_with("Partial") {
+            assert!(failed.is_empty(), "{}: {failed:?}", hostile.name);
+        }
+    }
+}
+
+#[test]
+fn the_programs_of_the_table_would_run_without_the_door() {
+    let scene = Scene::new();
+    let marks = scene.path("marks");
+    let every = hostile_repositories();
+    let own: Vec<&Hostile> = every
+        .iter()
+        .filter(|it| it.name.starts_with("Own"))
+        .collect();
+    own[0].lay_out(&scene.path("project"), &marks);
+    let _ = Command::new("git")
+        .args(["add", "-A"])
+        .current_dir(scene.path("project"))
+        .output();
+    let _ = Command::new("git")
+        .args(["diff", "HEAD"])
+        .current_dir(scene.path("project"))
+        .output();
+    assert!(marks_in(&marks).len() >= 3, "{:?}", marks_in(&marks));
+}
+
+#[test]
+fn a_bare_repository_in_a_folder_is_not_taken_for_the_one_around_it() {
+    let scene = Scene::new();
+    scene.repository("project", &[("a.txt", "one\n")]);
+    scene.person("project", &["clone", "-q", "--bare", ".", "vendor"]);
+    let place = scene
+        .git()
+        .place(&scene.path("project/vendor"))
+        .unwrap()
+        .unwrap();
+    assert_eq!(place.top, scene.path("project"));
+    assert_eq!(place.below, Path::new("vendor"));
+    std::fs::create_dir(scene.path("alone")).unwrap();
+    scene.person("alone", &["init", "-q", "--bare"]);
+    assert_eq!(scene.git().place(&scene.path("alone")).unwrap(), None);
+}
+
+#[test]
+fn what_honest_settings_say_about_files_still_counts() {
+    let scene = Scene::new();
+    scene.repository(
+        "project",
+        &[("a.txt", "one\n"), (".gitattributes", "*.txt eol=crlf\n")],
+    );
+    scene.write(
+        "home",
+        &[(".config/git/ignore", "*.mine\n"), ("ignored", "*.other\n")],
+    );
+    scene.write(
+        "project",
+        &[
+            (".git/info/exclude", "*.own\n"),
+            ("x.mine", ""),
+            ("x.own", ""),
+        ],
+    );
+    std::fs::remove_file(scene.path("project/a.txt")).unwrap();
+    scene.person("project", &["checkout", "-q", "--", "a.txt"]);
+    let written = std::fs::read_to_string(scene.path("project/a.txt"));
+    assert_eq!(written.unwrap(), "one\r\n");
+    let top = scene.path("project");
+    assert_eq!(scene.git().changes(&top).unwrap(), Vec::<String>::new());
+    scene.write("project", &[("x.other", "")]);
+    assert_eq!(scene.git().changes(&top).unwrap(), ["x.other"]);
+    scene.person(
+        "project",
+        &["config", "--global", "core.excludesFile", "~/ignored"],
+    );
+    assert_eq!(scene.git().changes(&top).unwrap(), ["x.mine"]);
+    // A repository's own word does not hide files.
+    scene.person("project", &["config", "core.excludesFile", "/dev/null"]);
+    scene.person("project", &["config", "core.worktree", "/"]);
+    scene.person("project", &["config", "core.sparseCheckout", "true"]);
+    scene.write(
+        "project",
+        &[
+            (".git/info/sparse-checkout", "/nothing\n"),
+            ("a.txt", "two\n"),
+        ],
+    );
+    let changed = scene.git().changes(&top).unwrap();
+    assert_eq!(changed, ["a.txt", "x.mine"]);
+}
+
+#[test]
+fn every_form_of_repository_is_looked_at_and_gets_working_trees() {
+    for (form, words) in [
+        ("usual", &[][..]),
+        ("long names", &["--object-format=sha256"][..]),
+        ("apart", &["--separate-git-dir=../apart"][..]),
+    ] {
+        let scene = Scene::new();
+        std::fs::create_dir(scene.path("project")).unwrap();
+        scene.person("project", &[&["init", "-q"], words].concat());
+        scene.repository("project", &[("a.txt", "one\n"), ("sub/b.txt", "b\n")]);
+        let git = scene.git();
+        let place = git.place(&scene.path("project/sub")).unwrap().unwrap();
+        assert_eq!(place.below, Path::new("sub"), "{form}");
+        for tree in ["tree", "below/tree"] {
+            let tree = scene.path(tree);
+            std::fs::create_dir_all(tree.parent().unwrap()).unwrap();
+            git.make(&place.top, &place.head, &tree, None).unwrap();
+            // The person's own git knows it, and sees nothing changed.
+            let mut status = Command::new("git");
+            status.arg("-C").arg(&tree).args(["status", "--porcelain"]);
+            let seen = status.output().unwrap();
+            assert!(
+                seen.status.success() && seen.stdout.is_empty(),
+                "{form}: {seen:?}"
+            );
+            // A linked tree is a repository to start from too.
+            assert_eq!(git.place(&tree).unwrap().unwrap().top, tree, "{form}");
+            std::fs::write(tree.join("a.txt"), "two\n").unwrap();
+            let captured = git.capture(&tree, &place.head, &scene.path("scratch"), &[]);
+            assert_eq!(captured.unwrap().files, 1, "{form}");
+        }
+        let listed = || {
+            scene
+                .person("project", &["worktree", "list"])
+                .lines()
+                .count()
+        };
+        assert_eq!(listed(), 3, "{form}");
+        for tree in ["tree", "below/tree"] {
+            git.remove(&place.top, &scene.path(tree)).unwrap();
+        }
+        assert_eq!(listed(), 1, "{form}");
+    }
+}
+
+#[test]
+fn a_repository_is_fetched_by_the_protocol_that_its_address_names() {
+    let scene = Scene::new();
+    scene.repository("far", &[("a.txt", "one\n"), ("sub/b.txt", "b\n")]);
+    let head = scene.person("far", &["rev-parse", "HEAD"]);
+    let far = scene.path("far").display().to_string();
+    let git = scene.git();
+    for (at, (address, revision)) in [
+        (far.clone(), "main".to_owned()),
+        (format!("file://{far}"), "main".to_owned()),
+        (far.clone(), head.trim().to_owned()),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let staging = scene.path(&format!("staging-{at}"));
+        let commit = git.fetch(&address, &revision, &staging).unwrap();
+        assert_eq!(commit, head.trim());
+        let folder = scene.path(&format!("files-{at}"));
+        git.unpack_commit(&staging, &commit, &folder).unwrap();
+        assert_eq!(
+            std::fs::read_to_string(folder.join("sub/b.txt")).unwrap(),
+            "b\n"
+        );
+        assert!(!folder.join(".git").exists());
+    }
+    let staging = scene.path("refused");
+    let refused = |address: &str, revision: &str| {
+        let error = git.fetch(address, revision, &staging).unwrap_err();
+        assert!(matches!(error, GitError::Address(..)), "{address}: {error}");
+    };
+    refused("ext::sh -c 'touch /tmp/x'", "main");
+    refused(&far, "--upload-pack=x");
+    refused(&far, "a:b");
+    // An address that the person's settings turn into another protocol is not followed there.
+    scene.person(
+        "far",
+        &["config", "--global", "url.ext::sh.insteadOf", "https:"],
+    );
+    let git = scene.git();
+    let error = git
+        .fetch("https://x.invalid/x", "main", &staging)
+        .unwrap_err();
+    assert!(error.to_string().contains("not allowed"), "{error}");
+}
