@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, waitpid,
+    DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal,
+    set_dumpable_behavior, waitpid,
 };
 
 /// The variable that every process of an attempt carries: the path to the attempt from the root of its tree.
@@ -189,6 +190,13 @@ pub(crate) fn signal(whom: Seen, signal: Signal) {
         // Whoever is gone by now needs no signal.
         let _ = pidfd_send_signal(&descriptor, signal);
     }
+}
+
+/// Keeps the memory, the environment and the descriptors of this process from the other processes of its user, until it
+/// becomes another program. Core files of it are not written either.
+pub fn hide_this_process() {
+    // The kernel refuses this to no process.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
 /// Ends every process that carries a mark, until two scans in a row find nobody or time is up.
