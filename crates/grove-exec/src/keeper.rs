@@ -96,6 +96,8 @@ pub enum Why {
     Told,
     /// Whoever started it is gone.
     Abandoned,
+    /// It had more processes, or more memory, than a tree may have.
+    UsedTooMuch,
 }
 
 /// What a keeper saw.

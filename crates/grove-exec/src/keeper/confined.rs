@@ -3,7 +3,7 @@
 //!
 //! It is told what to do on its standard input and answers there; the program gets neither end.
 
-use std::io::{Read as _, Write as _};
+use std::io::{PipeWriter, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::Order;
 use super::client::MOST_REPORT;
 use crate::processes::MARK;
-use crate::sandbox::{Held, Sandbox, restrict_this_process};
+use crate::sandbox::{Held, RestrictError, Sandbox, restrict_this_process};
 
 /// The last argument of a keeper that is this step.
 const STEP: &str = "confined";
@@ -33,6 +33,8 @@ struct Told {
     folder: PathBuf,
     environment: Vec<(String, String)>,
     sandbox: Sandbox,
+    /// Whether it is to have a view of the file system of its own.
+    with_view: bool,
 }
 
 /// What the step answers, a line each.
@@ -41,8 +43,16 @@ struct Told {
 enum Answer {
     /// It is bound, and becomes the program now.
     Held(Vec<Held>),
+    /// The kernel gives it no view of the file system of its own, and it is of no use any more.
+    NoView,
     /// The program does not run.
     Failed(String),
+}
+
+/// How a started step went on.
+enum Begun {
+    Runs(Child, Vec<Held>),
+    NoView,
 }
 
 /// Whether this process is the step and no keeper.
@@ -54,14 +64,36 @@ pub(super) fn is_this_process() -> bool {
 pub(super) fn start(
     order: &Order,
     sandbox: &Sandbox,
-    output: Stdio,
-    errors: Stdio,
+    (output, errors): (&PipeWriter, &PipeWriter),
 ) -> Result<(Child, Vec<Held>), String> {
-    let program = order.command.first().ok_or("no program was given")?;
+    for with_view in [true, false] {
+        let copies = (output.try_clone(), errors.try_clone());
+        let (Ok(output), Ok(errors)) = copies else {
+            return Err("no pipe".to_owned());
+        };
+        let told = Told {
+            command: order.command.clone(),
+            folder: order.folder.clone(),
+            environment: {
+                let mark = (MARK.to_owned(), order.mark.clone());
+                order.environment.iter().cloned().chain([mark]).collect()
+            },
+            sandbox: sandbox.clone(),
+            with_view,
+        };
+        if let Begun::Runs(child, held) = begin(&told, output.into(), errors.into())? {
+            return Ok((child, held));
+        }
+    }
+    Err("it could not be kept from anything".to_owned())
+}
+
+fn begin(told: &Told, output: Stdio, errors: Stdio) -> Result<Begun, String> {
+    let program = told.command.first().ok_or("no program was given")?;
     let said = |error: std::io::Error| format!("{program}: {error}");
     let (mut ours, theirs) = UnixStream::pair().map_err(said)?;
     let mut command = Command::new(THIS_PROGRAM);
-    let child = command
+    let mut child = command
         .args(std::env::args_os().skip(1))
         .arg(STEP)
         .env_clear()
@@ -73,15 +105,7 @@ pub(super) fn start(
         .map_err(said)?;
     // The command holds the other end of what the step answers with; its end is the step's alone.
     drop(command);
-    let mut environment = order.environment.clone();
-    environment.push((MARK.to_owned(), order.mark.clone()));
-    let told = Told {
-        command: order.command.clone(),
-        folder: order.folder.clone(),
-        environment,
-        sandbox: sandbox.clone(),
-    };
-    let told = serde_json::to_vec(&told).map_err(|error| error.to_string())?;
+    let told = serde_json::to_vec(told).map_err(|error| error.to_string())?;
     ours.set_read_timeout(Some(MOST_BINDING)).map_err(said)?;
     ours.write_all(&told).map_err(said)?;
     ours.shutdown(std::net::Shutdown::Write).map_err(said)?;
@@ -90,15 +114,22 @@ pub(super) fn start(
     ours.take(MOST_REPORT)
         .read_to_string(&mut answers)
         .map_err(said)?;
-    let mut held = Err(format!("{program}: it could not be kept from anything"));
+    let mut begun = Err(format!("{program}: it could not be kept from anything"));
     for line in answers.lines() {
-        held = match serde_json::from_str(line) {
-            Ok(Answer::Held(held)) => Ok(held),
+        begun = match serde_json::from_str(line) {
+            Ok(Answer::Held(held)) => Ok(Some(held)),
+            Ok(Answer::NoView) => Ok(None),
             Ok(Answer::Failed(message)) => Err(message),
             Err(error) => Err(error.to_string()),
         };
     }
-    Ok((child, held?))
+    Ok(match begun? {
+        Some(held) => Begun::Runs(child, held),
+        None => {
+            let _ = child.wait();
+            Begun::NoView
+        }
+    })
 }
 
 /// The step itself: binds this process, and becomes the program.
@@ -125,9 +156,13 @@ fn run(answers: &mut UnixStream) -> std::io::Result<String> {
         Mode::empty(),
     )?;
     rustix::stdio::dup2_stdin(nothing)?;
-    let held = match restrict_this_process(&told.sandbox) {
+    let held = match restrict_this_process(&told.sandbox, told.with_view) {
         Ok(held) => held,
-        Err(message) => return Ok(message),
+        Err(RestrictError::View(_)) => {
+            answer(answers, &Answer::NoView)?;
+            std::process::exit(1);
+        }
+        Err(error) => return Ok(error.to_string()),
     };
     answer(answers, &Answer::Held(held))?;
     let Some((program, arguments)) = told.command.split_first() else {

@@ -14,13 +14,18 @@ use rustix::process::{
 };
 
 use super::{Exit, Order, Report, SealedOrder, SealedReport, Why, confined, ids};
-use crate::processes::{EndedTree, MARK, end_all, find_tree, hide_this_process, signal};
-use crate::sandbox::Held;
+use crate::processes::{
+    EndedTree, MARK, end_all, find_tree, hide_this_process, memory_of_the_machine, signal,
+    used_by_tree,
+};
+use crate::sandbox::{Held, MOST_TASKS};
 
 /// Ending a tree that does not want to end takes no longer than this.
 const MOST_ENDING: Duration = Duration::from_secs(4);
 /// How often a keeper looks round when nothing wakes it.
 const TICK: Duration = Duration::from_millis(200);
+/// How often it counts what its tree uses.
+const COUNTING: Duration = Duration::from_secs(1);
 /// An order longer than this is none.
 const MOST_ORDER: u64 = 8 << 20;
 
@@ -117,7 +122,7 @@ fn start(order: &Order) -> Result<(Option<Pid>, OwnedFd, Vec<Held>), String> {
         .try_clone()
         .map_err(|error| format!("no pipe: {error}"))?;
     let (child, held) = match &order.sandbox {
-        Some(sandbox) => confined::start(order, sandbox, writing.into(), errors.into())?,
+        Some(sandbox) => confined::start(order, sandbox, (&writing, &errors))?,
         None => (
             start_unbound(order, writing.into(), errors.into())?,
             Vec::new(),
@@ -165,13 +170,18 @@ impl Tree<'_> {
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let until = Instant::now().checked_add(self.order.limit());
         let why = self.wait_for_end(descriptor.as_ref(), until);
-        if why != Why::Done {
+        if !matches!(why, Why::Done | Why::UsedTooMuch) {
             self.ask_to_end(descriptor.as_ref());
         }
         let tree = self.end();
         self.pass_on();
+        let exit = self.exit.unwrap_or(Exit::Signal(0));
         Report {
-            exit: self.exit.unwrap_or(Exit::Signal(0)),
+            exit: match why {
+                // What it used is why it ended, whatever it made of that.
+                Why::UsedTooMuch => Exit::Signal(Signal::KILL.as_raw()),
+                _ => exit,
+            },
             why,
             scans: tree.scans,
             ended: tree.ended,
@@ -182,7 +192,17 @@ impl Tree<'_> {
 
     /// Passes output on until the program is done, somebody says stop, or time is up.
     fn wait_for_end(&mut self, program: Option<&OwnedFd>, until: Option<Instant>) -> Why {
+        let most_memory = memory_of_the_machine() / 4 * 3;
+        let is_bound = self.order.sandbox.is_some();
+        let mut counted = Instant::now();
         loop {
+            if is_bound && counted.elapsed() > COUNTING {
+                let used = used_by_tree(std::process::id());
+                if used.tasks > MOST_TASKS || used.memory > most_memory {
+                    return Why::UsedTooMuch;
+                }
+                counted = Instant::now();
+            }
             let left = until.map_or(TICK, |until| {
                 until.saturating_duration_since(Instant::now())
             });

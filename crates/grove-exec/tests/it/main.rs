@@ -8,6 +8,7 @@
 )]
 
 mod escapes;
+mod lesser_kernels;
 mod programs;
 mod trees;
 mod waiting;
