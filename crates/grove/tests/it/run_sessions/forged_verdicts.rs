@@ -205,12 +205,12 @@ fn no_way_to_forge_a_verdict_is_accepted() {
             let command = format!("{PRELUDE}{line}\nexit 1");
             let acceptance = json!({
                 "verify": [{ "id": "it", "command": command, "timeoutMs": 1_500 }],
-                "maxFinalizationTurns": 0,
             });
             let chain = json!([{ "agent": "worker", "acceptance": acceptance }]);
             let request = json!({ "task": "true", "chain": chain });
             session.file("project/request.json", request.to_string());
             let outcome = session.grove("run --request request.json --json");
+            assert!(!outcome.stdout.is_empty(), "{name}: {outcome}");
             let run = run_of(&outcome.stdout);
             let check = &run["nodes"][0]["checks"][0];
             if run["acceptance"] != "rejected" || check["end"]["code"] == 0 {

@@ -85,7 +85,11 @@ fn a_command_that_was_given_the_network_has_it() {
     let command = format!("bash -c 'echo > /dev/tcp/127.0.0.1/{port}'");
     for (network, code, held) in [
         (true, 0, "writes, reads, signals, system calls, attributes"),
-        (false, 5, "writes, reads, network, signals, system calls, attributes"),
+        (
+            false,
+            5,
+            "writes, reads, network, signals, system calls, attributes",
+        ),
     ] {
         let acceptance =
             json!({ "verify": [{ "id": "it", "command": command, "network": network }] });
