@@ -4,8 +4,13 @@
 //! input, which is the death of whoever started it. Its standard output is the output of the tree and nothing else; its
 //! report is the one line on its standard error. Only the keeper holds the other ends, so whoever reads them always
 //! comes to an end, whatever the tree does with its own.
+//!
+//! A report counts if the keeper ended by itself after it and the report has the word that came with the order. No process
+//! of the tree can open the keeper's descriptors or memory, because the keeper hides them; one that is bound by a
+//! sandbox cannot signal it either, because the keeper is not bound with it.
 
 mod client;
+mod confined;
 mod process;
 
 use std::path::PathBuf;
@@ -91,6 +96,8 @@ pub enum Why {
     Told,
     /// Whoever started it is gone.
     Abandoned,
+    /// It had more processes, or more memory, than a tree may have.
+    UsedTooMuch,
 }
 
 /// What a keeper saw.
@@ -108,6 +115,22 @@ pub struct Report {
     pub left: Vec<u32>,
     /// What the kernel held of its sandbox.
     pub held: Vec<Held>,
+}
+
+/// An order on its way to a keeper.
+#[derive(Serialize, Deserialize)]
+struct SealedOrder {
+    /// The word that the report has to have.
+    word: String,
+    order: Order,
+}
+
+/// A report on its way back.
+#[derive(Serialize, Deserialize)]
+struct SealedReport {
+    /// The word that came with the order.
+    word: String,
+    report: Report,
 }
 
 fn ids(seen: &[Seen]) -> Vec<u32> {

@@ -19,8 +19,8 @@ pub use git::{Bringing, CapturedSubmodule, CapturedTree, Git, GitError, Reposito
 pub use keeper::{ExecError, Exit, Keeper, Order, ProcessEnd, Report, StopTokens, Why, keep};
 pub use owner::{Liveness, Owner};
 pub use processes::{
-    EndedTree, KEEPER, MARK, Seen, end_marked, end_strays, find_marked, is_marked, kept_mark,
-    marked_processes,
+    EndedTree, KEEPER, MARK, Seen, end_marked, end_strays, find_marked, hide_this_process,
+    is_marked, kept_mark, marked_processes,
 };
 pub use program_input::ProgramInput;
 pub use programs::{

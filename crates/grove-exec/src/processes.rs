@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, waitpid,
+    DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal,
+    set_dumpable_behavior, waitpid,
 };
 
 /// The variable that every process of an attempt carries: the path to the attempt from the root of its tree.
@@ -44,6 +45,18 @@ pub(crate) struct Stat {
     parent: u32,
     state: char,
     start_time: u64,
+    /// Its threads.
+    tasks: u64,
+    /// The pages that it has in memory.
+    pages: u64,
+}
+
+/// What a tree uses at a moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Used {
+    pub(crate) tasks: u64,
+    /// In bytes; what several processes share is counted once, at least where there is much of it.
+    pub(crate) memory: u64,
 }
 
 /// Reads a small file of the kernel.
@@ -67,11 +80,15 @@ fn stat(pid: u32) -> Option<Stat> {
     let mut fields = fields.split(' ');
     let state = fields.next()?.chars().next()?;
     let parent = fields.next()?.parse().ok()?;
-    let start_time = fields.nth(17)?.parse().ok()?;
+    let tasks = fields.nth(15)?.parse().ok()?;
+    let start_time = fields.nth(1)?.parse().ok()?;
+    let pages = fields.nth(1)?.parse().ok()?;
     Some(Stat {
         parent,
         state,
         start_time,
+        tasks,
+        pages,
     })
 }
 
@@ -157,23 +174,63 @@ pub fn kept_mark() -> Option<String> {
     mark
 }
 
+/// Whether one of all processes is below another.
+fn descends(all: &BTreeMap<u32, Stat>, mut pid: u32, root: u32) -> bool {
+    // A chain of parents is at most as long as there are processes.
+    for _ in 0..all.len() {
+        match all.get(&pid) {
+            Some(stat) if stat.parent == root => return true,
+            Some(stat) => pid = stat.parent,
+            None => return false,
+        }
+    }
+    false
+}
+
+/// What the processes below one use together.
+pub(crate) fn used_by_tree(root: u32) -> Used {
+    let all = everybody();
+    let below = all.iter().filter(|(pid, _)| descends(&all, **pid, root));
+    let below: Vec<(&u32, &Stat)> = below.collect();
+    let tasks = below.iter().map(|(_, stat)| stat.tasks).sum();
+    let page = rustix::param::page_size() as u64;
+    let resident = below.iter().map(|(_, stat)| stat.pages * page).sum();
+    // Shared pages are counted with each process here, so a large sum is looked at again.
+    let memory = if resident > memory_of_the_machine() / 2 {
+        below.iter().map(|(pid, _)| own_share(**pid)).sum()
+    } else {
+        resident
+    };
+    Used { tasks, memory }
+}
+
+/// The memory of a process, of what it shares its share.
+fn own_share(pid: u32) -> u64 {
+    let rollup = read_proc(&format!("/proc/{pid}/smaps_rollup"));
+    kilobytes(&rollup.unwrap_or_default(), "Pss:")
+}
+
+/// The memory of the machine, in bytes.
+pub(crate) fn memory_of_the_machine() -> u64 {
+    let all = kilobytes(&read_proc("/proc/meminfo").unwrap_or_default(), "MemTotal:");
+    // Without a number nothing is too much.
+    if all == 0 { u64::MAX } else { all }
+}
+
+/// A number of a listing of the kernel, which counts in kilobytes.
+fn kilobytes(listing: &[u8], name: &str) -> u64 {
+    let text = String::from_utf8_lossy(listing);
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    number.unwrap_or(0).saturating_mul(1_024)
+}
+
 /// The processes below one, whatever they did to their sessions and environments, and those that carry the mark.
 pub(crate) fn find_tree(root: u32, mark: &str) -> Vec<Seen> {
     let all = everybody();
-    let descends = |mut pid: u32| {
-        // A chain of parents is at most as long as there are processes.
-        for _ in 0..all.len() {
-            match all.get(&pid) {
-                Some(stat) if stat.parent == root => return true,
-                Some(stat) => pid = stat.parent,
-                None => return false,
-            }
-        }
-        false
-    };
     all.iter()
         .filter(|(pid, stat)| **pid != root && stat.state != 'Z')
-        .filter(|(pid, _)| descends(**pid) || carries(**pid, mark))
+        .filter(|(pid, _)| descends(&all, **pid, root) || carries(**pid, mark))
         .map(|(pid, stat)| seen(*pid, stat))
         .collect()
 }
@@ -189,6 +246,13 @@ pub(crate) fn signal(whom: Seen, signal: Signal) {
         // Whoever is gone by now needs no signal.
         let _ = pidfd_send_signal(&descriptor, signal);
     }
+}
+
+/// Keeps the memory, the environment and the descriptors of this process from the other processes of its user, until it
+/// becomes another program. Core files of it are not written either.
+pub fn hide_this_process() {
+    // The kernel refuses this to no process.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
 /// Ends every process that carries a mark, until two scans in a row find nobody or time is up.

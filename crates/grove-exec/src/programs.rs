@@ -454,7 +454,7 @@ pub fn verdict(heard: &Heard, report: &Report) -> ProgramVerdict {
         _ if heard.ended_by_word => {}
         Why::TimedOut => return ProgramVerdict::TimedOut,
         Why::Told | Why::Abandoned => return ProgramVerdict::Interrupted,
-        Why::Done => {}
+        Why::Done | Why::UsedTooMuch => {}
     }
     if let Some((failure, message)) = &heard.failure {
         return ProgramVerdict::ModelFailed(*failure, message.clone());

@@ -120,6 +120,14 @@ pub const ESCAPES: &[Escape] = &[
         "open(HOME + '/.cargo/credentials.toml').read()",
     ),
     user(
+        "read settings with a token",
+        "open(HOME + '/.rustup/config.toml').read()",
+    ),
+    user(
+        "read what a registry of packages signs in with",
+        "open(HOME + '/.julia/servers/host/auth.toml').read()",
+    ),
+    user(
         "read what an agent program signs in with",
         "open(HOME + '/.claude/.credentials.json').read()",
     ),

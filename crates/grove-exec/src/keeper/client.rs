@@ -7,11 +7,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
+use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio_util::sync::CancellationToken;
 
-use super::{Order, Report};
+use super::{Order, Report, SealedOrder, SealedReport};
 use crate::bounded_output::{BoundedOutput, OutputBounds};
 use crate::processes::end_strays;
 
@@ -20,7 +21,7 @@ const BEYOND: Duration = Duration::from_secs(10);
 /// What a keeper leaves behind that was killed is ended within this.
 const STRAYS: Duration = Duration::from_secs(2);
 /// A report longer than this is none.
-const MOST_REPORT: u64 = 64 << 10;
+pub(super) const MOST_REPORT: u64 = 64 << 10;
 
 /// Why a command could not be run.
 #[derive(Debug, thiserror::Error)]
@@ -136,8 +137,14 @@ impl Keeper {
             open_files: order.open_files.or(self.open_files),
             ..order.clone()
         };
-        let mut line = serde_json::to_string(&order).unwrap_or_default();
+        let word = chance_word()?;
+        let sealed = SealedOrder {
+            word: word.clone(),
+            order,
+        };
+        let mut line = serde_json::to_string(&sealed).unwrap_or_default();
         line.push('\n');
+        let order = sealed.order;
         // A keeper that died has no report, which is noticed below.
         let _ = input.write_all(line.as_bytes()).await;
         let mut input = Some(input);
@@ -176,13 +183,21 @@ impl Keeper {
         let mut errors = errors.take(MOST_REPORT);
         let _ = tokio::time::timeout(BEYOND, errors.read_to_string(&mut report)).await;
         drop(input);
-        let _ = tokio::time::timeout(BEYOND, child.wait()).await;
-        match serde_json::from_str(&report) {
-            Ok(report) => Ok(ProcessEnd {
+        let end = tokio::time::timeout(BEYOND, child.wait()).await;
+        // What a keeper said that did not end by itself proves nothing: another process may have said it.
+        let ended_well = matches!(end, Ok(Ok(status)) if status.success());
+        let report = serde_json::from_str(&report).ok();
+        let report = report.filter(|sealed: &SealedReport| ended_well && sealed.word == word);
+        let left = match &report {
+            Some(sealed) if sealed.report.left.is_empty() => Vec::new(),
+            _ => end_what_is_left().await,
+        };
+        match report {
+            Some(SealedReport { report, .. }) => Ok(ProcessEnd {
                 report,
                 output: kept,
             }),
-            Err(_) => Err(without_report().await),
+            None => Err(ExecError::NoReport { left }),
         }
     }
 
@@ -203,13 +218,19 @@ impl Keeper {
     }
 }
 
-/// What a killed keeper left behind has become our child: it is ended here.
-async fn without_report() -> ExecError {
+/// A word that no other process can guess.
+fn chance_word() -> Result<String, ExecError> {
+    let mut bytes = [0_u8; 16];
+    getrandom(&mut bytes, GetRandomFlags::empty())
+        .map_err(|error| ExecError::NoKeeper(error.into()))?;
+    Ok(format!("{:032x}", u128::from_le_bytes(bytes)))
+}
+
+/// What a killed keeper left behind has become our child: it is ended here. Returns what could not be ended.
+async fn end_what_is_left() -> Vec<u32> {
     let ended = tokio::task::spawn_blocking(|| end_strays(|| running().clone(), STRAYS));
     let left = ended.await.map(|ended| ended.left).unwrap_or_default();
-    ExecError::NoReport {
-        left: super::ids(&left),
-    }
+    super::ids(&left)
 }
 
 async fn tell(input: Option<&mut ChildStdin>) {

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,20 +13,30 @@ use rustix::process::{
     set_child_subreaper, setrlimit, setsid, wait,
 };
 
-use super::{Exit, Order, Report, Why, ids};
-use crate::processes::{EndedTree, MARK, end_all, find_tree, signal};
-use crate::sandbox::{Held, restrict_this_process};
+use super::{Exit, Order, Report, SealedOrder, SealedReport, Why, confined, ids};
+use crate::processes::{
+    EndedTree, MARK, end_all, find_tree, hide_this_process, memory_of_the_machine, signal,
+    used_by_tree,
+};
+use crate::sandbox::{Held, MOST_TASKS};
 
 /// Ending a tree that does not want to end takes no longer than this.
 const MOST_ENDING: Duration = Duration::from_secs(4);
 /// How often a keeper looks round when nothing wakes it.
 const TICK: Duration = Duration::from_millis(200);
+/// How often it counts what its tree uses.
+const COUNTING: Duration = Duration::from_secs(1);
 /// An order longer than this is none.
 const MOST_ORDER: u64 = 8 << 20;
 
 /// Keeps one tree of processes: reads an order, runs it, reports, and ends. The program's whole life is this call.
 pub fn keep() -> ExitCode {
-    let Some((order, is_told)) = read_order() else {
+    if confined::is_this_process() {
+        return confined::become_the_program();
+    }
+    // Before anything is known that a process of the tree must not know.
+    hide_this_process();
+    let Some((SealedOrder { word, order }, is_told)) = read_order() else {
         // Nobody is there to be told.
         return ExitCode::from(2);
     };
@@ -35,7 +45,7 @@ pub fn keep() -> ExitCode {
     } else {
         run(&order)
     };
-    let text = serde_json::to_string(&report).unwrap_or_default();
+    let text = serde_json::to_string(&SealedReport { word, report }).unwrap_or_default();
     let mut errors = std::io::stderr().lock();
     if errors.write_all(text.as_bytes()).is_err() {
         return ExitCode::FAILURE;
@@ -45,7 +55,7 @@ pub fn keep() -> ExitCode {
 
 /// The order, and whether the word to end came with it. Nothing may be left in a buffer: who waits for that word looks at
 /// the descriptor.
-fn read_order() -> Option<(Order, bool)> {
+fn read_order() -> Option<(SealedOrder, bool)> {
     let input = std::io::stdin();
     let mut text: Vec<u8> = Vec::new();
     let mut buffer = vec![0; 64 << 10];
@@ -107,33 +117,39 @@ fn start(order: &Order) -> Result<(Option<Pid>, OwnedFd, Vec<Held>), String> {
         };
         let _ = setrlimit(Resource::Nofile, limit);
     }
-    let held = match &order.sandbox {
-        Some(sandbox) => restrict_this_process(sandbox)?,
-        None => Vec::new(),
-    };
     let (reading, writing) = std::io::pipe().map_err(|error| format!("no pipe: {error}"))?;
     let errors = writing
         .try_clone()
         .map_err(|error| format!("no pipe: {error}"))?;
-    let (program, arguments) = order.command.split_first().ok_or("no program was given")?;
-    let child = Command::new(program)
-        .args(arguments)
-        .current_dir(&order.folder)
-        .env_clear()
-        .envs(order.environment.iter().map(|(name, value)| (name, value)))
-        .env(MARK, &order.mark)
-        .stdin(Stdio::null())
-        .stdout(writing)
-        .stderr(errors)
-        .process_group(0)
-        .spawn()
-        .map_err(|error| format!("{program}: {error}"))?;
+    let (child, held) = match &order.sandbox {
+        Some(sandbox) => confined::start(order, sandbox, (&writing, &errors))?,
+        None => (
+            start_unbound(order, writing.into(), errors.into())?,
+            Vec::new(),
+        ),
+    };
     let reading = OwnedFd::from(reading);
     let flags = fcntl_getfl(&reading).map_err(|error| error.to_string())?;
     fcntl_setfl(&reading, flags | OFlags::NONBLOCK).map_err(|error| error.to_string())?;
     // Everybody is waited for in one place, so the child is known by its id alone.
     let program = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     Ok((program, reading, held))
+}
+
+fn start_unbound(order: &Order, output: Stdio, errors: Stdio) -> Result<Child, String> {
+    let (program, arguments) = order.command.split_first().ok_or("no program was given")?;
+    Command::new(program)
+        .args(arguments)
+        .current_dir(&order.folder)
+        .env_clear()
+        .envs(order.environment.iter().map(|(name, value)| (name, value)))
+        .env(MARK, &order.mark)
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(errors)
+        .process_group(0)
+        .spawn()
+        .map_err(|error| format!("{program}: {error}"))
 }
 
 struct Tree<'a> {
@@ -154,13 +170,18 @@ impl Tree<'_> {
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let until = Instant::now().checked_add(self.order.limit());
         let why = self.wait_for_end(descriptor.as_ref(), until);
-        if why != Why::Done {
+        if !matches!(why, Why::Done | Why::UsedTooMuch) {
             self.ask_to_end(descriptor.as_ref());
         }
         let tree = self.end();
         self.pass_on();
+        let exit = self.exit.unwrap_or(Exit::Signal(0));
         Report {
-            exit: self.exit.unwrap_or(Exit::Signal(0)),
+            exit: match why {
+                // What it used is why it ended, whatever it made of that.
+                Why::UsedTooMuch => Exit::Signal(Signal::KILL.as_raw()),
+                _ => exit,
+            },
             why,
             scans: tree.scans,
             ended: tree.ended,
@@ -171,7 +192,17 @@ impl Tree<'_> {
 
     /// Passes output on until the program is done, somebody says stop, or time is up.
     fn wait_for_end(&mut self, program: Option<&OwnedFd>, until: Option<Instant>) -> Why {
+        let most_memory = memory_of_the_machine() / 4 * 3;
+        let is_bound = self.order.sandbox.is_some();
+        let mut counted = Instant::now();
         loop {
+            if is_bound && counted.elapsed() > COUNTING {
+                let used = used_by_tree(std::process::id());
+                if used.tasks > MOST_TASKS || used.memory > most_memory {
+                    return Why::UsedTooMuch;
+                }
+                counted = Instant::now();
+            }
             let left = until.map_or(TICK, |until| {
                 until.saturating_duration_since(Instant::now())
             });

@@ -8,7 +8,7 @@ use landlock::{
     RulesetStatus, Scope,
 };
 
-use super::readable::readable_paths;
+use super::readable::{readable_paths, writable_paths};
 use super::{Held, Sandbox};
 
 /// The newest rules on writing that are asked for; an older kernel holds those that it knows.
@@ -19,12 +19,16 @@ const OLDEST: ABI = ABI::V3;
 /// Devices that swallow or make bytes.
 const HARMLESS: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
 
-/// Binds this process and all that it starts.
-pub(super) fn restrict(sandbox: &Sandbox) -> Result<Vec<Held>, String> {
-    restrict_by_rules(sandbox).map_err(|error| format!("no write rules: {error}"))
+/// What the rules hold.
+#[derive(Debug, Default)]
+pub(super) struct HeldByRules {
+    pub(super) held: Vec<Held>,
+    /// Whether sockets that have a path are held.
+    pub(super) holds_sockets: bool,
 }
 
-fn restrict_by_rules(sandbox: &Sandbox) -> Result<Vec<Held>, Box<dyn std::error::Error>> {
+/// Binds this process and all that it starts.
+pub(super) fn restrict(sandbox: &Sandbox) -> Result<HeldByRules, Box<dyn std::error::Error>> {
     let reading = AccessFs::from_read(OLDEST);
     // A device that was made in a writable folder would be the disk itself, for whoever may make one.
     let writing = AccessFs::from_write(NEWEST) & !(AccessFs::MakeBlock | AccessFs::MakeChar);
@@ -51,8 +55,8 @@ fn restrict_by_rules(sandbox: &Sandbox) -> Result<Vec<Held>, Box<dyn std::error:
         Some(_) => writing | AccessFs::ResolveUnix,
         None => writing,
     };
-    for folder in &sandbox.writes {
-        rules = allow(rules, folder, inside)?;
+    for folder in writable_paths(sandbox) {
+        rules = allow(rules, &folder, inside)?;
     }
     for device in HARMLESS {
         rules = allow(rules, Path::new(device), AccessFs::WriteFile.into())?;
@@ -67,17 +71,21 @@ fn restrict_by_rules(sandbox: &Sandbox) -> Result<Vec<Held>, Box<dyn std::error:
     if status.ruleset == RulesetStatus::NotEnforced {
         return Err("the kernel does not hold them".into());
     }
-    let mut held = vec![Held::Writes];
+    let mut by_rules = HeldByRules {
+        held: vec![Held::Writes],
+        holds_sockets: false,
+    };
     if sandbox.seclusion.is_some() {
-        held.push(Held::Reads);
+        by_rules.held.push(Held::Reads);
         let LandlockStatus::Available { effective_abi, .. } = status.landlock else {
-            return Ok(held);
+            return Ok(by_rules);
         };
         if effective_abi >= ABI::V6 {
-            held.push(Held::Signals);
+            by_rules.held.push(Held::Signals);
         }
+        by_rules.holds_sockets = effective_abi >= ABI::V9;
     }
-    Ok(held)
+    Ok(by_rules)
 }
 
 /// Adds a rule; what is not there needs none.

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, readlink, statat};
 
-use super::Seclusion;
 use super::variables::named_folders;
+use super::{Sandbox, Seclusion};
+use crate::processes::read_proc;
 
 /// Folders of the system, and why each is readable.
 const SYSTEM: &[(&str, &str)] = &[
@@ -93,13 +94,32 @@ const TOOL_CHAINS: &[(&str, &str)] = &[
 ];
 
 /// Files of a tool chain's folder that have what it signs in with.
-const TOOL_SECRETS: [&str; 6] = [
+const TOOL_SECRETS: [&str; 12] = [
     "credentials",
     "credentials.toml",
+    "servers",
+    "auth.toml",
+    "auth.json",
+    ".condarc",
+    ".npmrc",
+    "corefx",
     "settings.xml",
     "settings-security.xml",
     "gradle.properties",
     "init.gradle",
+];
+
+/// Settings of tool chains that programs do not start without, hidden only where one has something to sign in with.
+const TOOL_SETTINGS: [&str; 2] = ["config.toml", "init.gradle.kts"];
+
+/// Keys of a settings file whose values sign in, without what joins their words.
+const SIGNING_IN: [&str; 6] = [
+    "token",
+    "authtoken",
+    "accesstoken",
+    "secretkey",
+    "password",
+    "apikey",
 ];
 
 /// Secrets below a home folder: hidden also where the folder that a tree is about holds them.
@@ -129,7 +149,31 @@ const HOME_SECRETS: &[(&str, &str)] = &[
     (".config/composer", "registries"),
     (".composer", "registries"),
     (".bundle", "registries"),
+    (".julia/servers", "registries"),
+    (".config/uv", "registries"),
+    (".config/pypoetry", "registries"),
+    (".config/hatch", "registries"),
+    (".nuget/NuGet", "registries"),
+    (".sbt", "registries"),
+    (".ivy2", "registries"),
+    (".hex", "registries"),
+    (".local/share/gem", "registries"),
+    (".config/nix", "a token"),
+    (".config/rclone", "the cloud"),
+    (".config/doctl", "the cloud"),
+    (".config/hcloud", "the cloud"),
+    (".config/op", "passwords"),
+    (".fly", "the cloud"),
+    (".oci", "the cloud"),
+    (".pulumi", "the cloud"),
+    (".s3cfg", "the cloud"),
+    (".boto", "the cloud"),
+    (".wrangler", "the cloud"),
+    (".config/heroku", "the cloud"),
+    (".config/stripe", "a token"),
+    (".kaggle", "a token"),
     (".cache/huggingface", "a token"),
+    (".huggingface", "a token"),
     (".config/gh", "a token"),
     (".config/glab-cli", "a token"),
     (".config/hub", "a token"),
@@ -153,8 +197,82 @@ const HOME_SECRETS: &[(&str, &str)] = &[
     (".bash_history", "what was typed"),
     (".zsh_history", "what was typed"),
     (".python_history", "what was typed"),
+    (".node_repl_history", "what was typed"),
+    (".psql_history", "what was typed"),
+    (".mysql_history", "what was typed"),
+    (".lesshst", "what was typed"),
     (".local/share/fish", "what was typed"),
 ];
+
+/// Files and folders below a home folder by which a person's shells, desktops, editors and tools find what they run.
+/// None is written, also where the home folder is the work folder.
+const GUARDED: &[(&str, &str)] = &[
+    (".bashrc", "a shell"),
+    (".bash_profile", "a shell"),
+    (".bash_login", "a shell"),
+    (".bash_logout", "a shell"),
+    (".bash_aliases", "a shell"),
+    (".profile", "a shell"),
+    (".zshrc", "a shell"),
+    (".zshenv", "a shell"),
+    (".zprofile", "a shell"),
+    (".zlogin", "a shell"),
+    (".zlogout", "a shell"),
+    (".oh-my-zsh", "a shell"),
+    (".inputrc", "a shell"),
+    (".config/fish", "a shell"),
+    (".config/nushell", "a shell"),
+    (".config/environment.d", "a session"),
+    (".config/systemd", "services"),
+    (".local/share/systemd", "services"),
+    (".config/autostart", "a desktop"),
+    (".local/share/applications", "a desktop"),
+    (".pam_environment", "a session"),
+    (".xprofile", "a desktop"),
+    (".xinitrc", "a desktop"),
+    (".xsession", "a desktop"),
+    (".gitconfig", "git"),
+    (".config/git", "git"),
+    (".vimrc", "an editor"),
+    (".vim", "an editor"),
+    (".config/nvim", "an editor"),
+    (".emacs", "an editor"),
+    (".emacs.d", "an editor"),
+    (".config/emacs", "an editor"),
+    (".vscode", "an editor"),
+    (".vscode-server", "an editor"),
+    (".tmux.conf", "a terminal"),
+    (".config/tmux", "a terminal"),
+    (".screenrc", "a terminal"),
+    (".config/direnv", "a shell"),
+    (".agents", "agent programs"),
+    (".local/bin", "programs"),
+    ("bin", "programs"),
+    (".cargo/bin", "programs"),
+    (".cargo/config", "Rust"),
+    (".cargo/config.toml", "Rust"),
+    (".rustup", "Rust"),
+    (".nvm", "Node"),
+    (".volta", "Node"),
+    (".bun/bin", "Bun"),
+    (".deno/bin", "Deno"),
+    (".pyenv", "Python"),
+    (".rbenv", "Ruby"),
+    (".asdf", "tool chains of every kind"),
+    (".sdkman", "Java"),
+];
+
+/// Grove's own folders: the variable that names the folder above, and where it is without it. What is read of them is its
+/// data alone, in which its own skills are.
+const OWN_FOLDERS: [(&str, &str, bool); 4] = [
+    ("XDG_CONFIG_HOME", ".config", true),
+    ("XDG_STATE_HOME", ".local/state", true),
+    ("XDG_CACHE_HOME", ".cache", true),
+    ("XDG_DATA_HOME", ".local/share", false),
+];
+
+/// A settings file longer than this is not looked through, and hidden.
+const MOST_SETTINGS: usize = 1 << 20;
 
 /// Secrets of the system, for a tree of somebody who could read them.
 const SYSTEM_SECRETS: [&str; 9] = [
@@ -198,6 +316,19 @@ impl Seclusion {
         hide.extend(hidden.iter().cloned());
         for tool in &tools {
             hide.extend(TOOL_SECRETS.iter().map(|name| tool.join(name)));
+            let settings = TOOL_SETTINGS.iter().map(|name| tool.join(name));
+            hide.extend(settings.filter(|file| signs_in(file)));
+        }
+        let old = below_home(&[(".cargo/config", "Rust")]);
+        hide.extend(old.into_iter().filter(|file| signs_in(file)));
+        let mut guarded = below_home(GUARDED);
+        for (variable, below, is_hidden) in OWN_FOLDERS {
+            let named = value(variable).map(Path::new).filter(|it| it.is_absolute());
+            let folder = named.map(Path::to_path_buf);
+            let folder = folder.or_else(|| Some(home?.join(below)));
+            let own = folder.map(|folder| folder.join("grove"));
+            let list = if is_hidden { &mut hide } else { &mut guarded };
+            list.extend(own);
         }
         let mut reads: Vec<PathBuf> = SYSTEM.iter().map(|(path, _)| path.into()).collect();
         reads.extend(tools);
@@ -217,9 +348,60 @@ impl Seclusion {
         Self {
             reads,
             hidden: hide,
+            guarded,
             network: false,
         }
     }
+}
+
+/// Whether a settings file has something to sign in with. One that cannot be looked through is taken for one.
+fn signs_in(file: &Path) -> bool {
+    let Some(name) = file.to_str() else {
+        return true;
+    };
+    let Some(bytes) = read_proc(name) else {
+        return false;
+    };
+    let text = String::from_utf8_lossy(&bytes).to_lowercase();
+    let mut keys = text
+        .lines()
+        .filter_map(|line| Some(line.split_once('=')?.0));
+    bytes.len() > MOST_SETTINGS
+        || keys.any(|key| {
+            let last = key.rsplit('.').next().unwrap_or_default();
+            let plain = last.replace(['-', '_', ' ', '"', '\'', '\t'], "");
+            SIGNING_IN.contains(&plain.as_str())
+        })
+}
+
+/// The paths below which a sandbox lets be written: none of them holds something that is hidden or guarded, be it there
+/// or not. A folder of these that was named itself is writable.
+pub(super) fn writable_paths(sandbox: &Sandbox) -> Vec<PathBuf> {
+    let kept = sandbox.seclusion.iter().flat_map(|seclusion| {
+        let both = seclusion.hidden.iter().chain(&seclusion.guarded);
+        both.map(|path| place_of(path))
+    });
+    let kept: Vec<PathBuf> = kept.collect();
+    let mut paths = Vec::new();
+    for path in sandbox.writes.iter().filter_map(|path| real_path(path)) {
+        add_without(path, &kept, MOST_LEVELS, &mut paths);
+    }
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// A path as the kernel knows it, also where its last parts are not there.
+pub(super) fn place_of(path: &Path) -> PathBuf {
+    let mut missing = Vec::new();
+    for above in path.ancestors() {
+        if let Some(real) = real_path(above) {
+            let parts = missing.iter().rev();
+            return parts.fold(real, |place, part| place.join(part));
+        }
+        missing.extend(above.file_name());
+    }
+    path.to_path_buf()
 }
 
 /// Whether a folder that a variable names is one of its own and not the home folder or what is above it.

@@ -106,12 +106,60 @@ const TALK: &[i64] = &[
 ];
 
 /// Families of sockets that a tree with the network may use; netlink is how addresses are looked up.
-const FAMILIES: [i32; 4] = [
-    libc::AF_UNIX,
-    libc::AF_INET,
-    libc::AF_INET6,
-    libc::AF_NETLINK,
+const FAMILIES: [i32; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+
+/// Calls that give a file a mode, with the position of the mode among their arguments.
+const MODES: &[(i64, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+    (libc::SYS_mknodat, 2),
 ];
+
+/// Calls that may make a file, with the positions of their flags and of the mode, which means nothing without one of
+/// [`MAKING`].
+const OPENING: &[(i64, u8, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1, 2),
+    (libc::SYS_openat, 2, 3),
+];
+
+/// Flags with which an opened file is a new one; of the second, the bit that is its own.
+const MAKING: [i32; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
+
+/// The newer form of the call, which has one number everywhere.
+const FCHMODAT2: i64 = 452;
+
+/// Modes with which a program runs as its owner or group, whoever starts it.
+const POWERFUL_MODES: [i32; 2] = [0o4000, 0o2000];
+
+/// Calls that send a signal to a process by its id, with the position of the id.
+const SIGNALS: &[(i64, u8)] = &[
+    (libc::SYS_kill, 0),
+    (libc::SYS_tkill, 0),
+    (libc::SYS_tgkill, 0),
+    (libc::SYS_rt_sigqueueinfo, 0),
+    (libc::SYS_rt_tgsigqueueinfo, 0),
+    (libc::SYS_pidfd_open, 0),
+];
+
+/// What a tree is kept from by its calls.
+pub(super) struct Refused {
+    /// Whether it may use the network.
+    pub(super) network: bool,
+    /// Whether the kernel holds sockets with a path by rules on files; else there are none.
+    pub(super) holds_sockets: bool,
+    /// Whether the kernel holds signals; else those to the keeper are refused by its number.
+    pub(super) holds_signals: bool,
+    /// The process that keeps it.
+    pub(super) keeper: u32,
+}
 
 /// Flags of a new process that are a namespace of its own.
 const NAMESPACES: [i32; 7] = [
@@ -132,13 +180,20 @@ const X32: i64 = 0x4000_0000;
 const X32_ALONE: [i64; 5] = [521, 528, 539, 540, 514];
 
 /// Binds this process and all that it starts.
-pub(super) fn refuse(network: bool) -> Result<(), Box<dyn std::error::Error>> {
-    // Where the flags of a new process are behind a pointer, programs are told that the call is not there: they use the
-    // older one, whose flags can be seen.
-    let hidden_flags = Rules::from([(libc::SYS_clone3, Vec::new())]);
+pub(super) fn refuse(refused: &Refused) -> Result<(), Box<dyn std::error::Error>> {
+    // Where the flags of a new process or the mode of a new file are behind a pointer, programs are told that the call is
+    // not there: they use the older one, whose arguments can be seen.
+    let mut hidden = Rules::from([
+        (libc::SYS_clone3, Vec::new()),
+        (libc::SYS_openat2, Vec::new()),
+    ]);
+    if !refused.holds_signals {
+        // A descriptor of a process does not say which.
+        hidden.insert(libc::SYS_pidfd_send_signal, Vec::new());
+    }
     let programs = [
-        program(rules(network)?, libc::EPERM)?,
-        program(hidden_flags, libc::ENOSYS)?,
+        program(rules(refused)?, libc::EPERM)?,
+        program(hidden, libc::ENOSYS)?,
     ];
     for program in programs {
         apply_filter(&program)?;
@@ -158,12 +213,14 @@ fn program(rules: Rules, error: i32) -> Result<BpfProgram, Box<dyn std::error::E
     Ok(filter.try_into()?)
 }
 
-fn rules(network: bool) -> Result<Rules, seccompiler::BackendError> {
+fn rules(refused_here: &Refused) -> Result<Rules, seccompiler::BackendError> {
     let refused = REFUSED.iter().flat_map(|(_, calls)| calls.iter());
     let mut rules: Rules = refused.map(|call| (*call, Vec::new())).collect();
     let is_not = |family: &i32| condition(0, SeccompCmpOp::Ne, *family);
-    if network {
-        let is_other: Result<_, _> = FAMILIES.iter().map(is_not).collect();
+    if refused_here.network {
+        let with_paths = refused_here.holds_sockets.then_some(&libc::AF_UNIX);
+        let families = FAMILIES.iter().chain(with_paths);
+        let is_other: Result<_, _> = families.map(is_not).collect();
         let mut sockets = vec![SeccompRule::new(is_other?)?];
         for family in [libc::AF_INET, libc::AF_INET6] {
             let is_raw = SeccompCmpOp::MaskedEq(0xf);
@@ -195,8 +252,57 @@ fn rules(network: bool) -> Result<Rules, seccompiler::BackendError> {
     });
     let typing: Result<Vec<SeccompRule>, _> = typing.into_iter().collect();
     rules.insert(libc::SYS_ioctl, typing?);
+    let has = |position: u8, bit: i32| {
+        let is_set = SeccompCmpOp::MaskedEq(u64::from(bit.unsigned_abs()));
+        condition(position, is_set, bit)
+    };
+    for (call, position) in MODES {
+        let modes = POWERFUL_MODES.map(|mode| SeccompRule::new(vec![has(*position, mode)?]));
+        let modes: Result<Vec<SeccompRule>, _> = modes.into_iter().collect();
+        rules.insert(*call, modes?);
+    }
+    for (call, flags, mode) in OPENING {
+        let pairs = MAKING
+            .iter()
+            .flat_map(|it| POWERFUL_MODES.map(|powerful| (*it, powerful)));
+        let pairs = pairs.map(|(making, powerful)| {
+            SeccompRule::new(vec![has(*flags, making)?, has(*mode, powerful)?])
+        });
+        let pairs: Result<Vec<SeccompRule>, _> = pairs.collect();
+        rules.insert(*call, pairs?);
+    }
+    if !refused_here.holds_signals {
+        rules.extend(signals_to(refused_here.keeper)?);
+    }
     Ok(rules)
 }
+
+/// Signals to a process, to its group and to everybody, also those that a descriptor sends.
+fn signals_to(process: u32) -> Result<Rules, seccompiler::BackendError> {
+    let process = i32::try_from(process).unwrap_or(i32::MAX);
+    let is = |position: u8, value: i32| {
+        let value = u64::from(value.cast_unsigned());
+        let (length, operator) = (SeccompCmpArgLen::Dword, SeccompCmpOp::Eq);
+        SeccompRule::new(vec![SeccompCondition::new(
+            position, length, operator, value,
+        )?])
+    };
+    let mut rules = Rules::new();
+    for (call, position) in SIGNALS {
+        let mut targets = vec![is(*position, process)?];
+        if *call == libc::SYS_kill {
+            targets.extend([is(0, -process)?, is(0, -1)?]);
+        }
+        rules.insert(*call, targets);
+    }
+    let owners = [libc::F_SETOWN, F_SETOWN_EX].map(|command| is(1, command));
+    let owners: Result<Vec<SeccompRule>, _> = owners.into_iter().collect();
+    rules.insert(libc::SYS_fcntl, owners?);
+    Ok(rules)
+}
+
+/// Says which process or group is sent a signal when a descriptor is ready.
+const F_SETOWN_EX: i32 = 15;
 
 fn condition(
     argument: u8,

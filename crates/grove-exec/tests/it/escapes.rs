@@ -11,15 +11,7 @@ use std::process::{Child, Command, Stdio};
 use grove_exec::{Exit, Held, Keeper, Order, Sandbox, Seclusion, StopTokens};
 use grove_testkit::escapes::{ESCAPES, Escape};
 
-const ALL: [Held; 5] = [
-    Held::Writes,
-    Held::Reads,
-    Held::Network,
-    Held::Signals,
-    Held::SystemCalls,
-];
-
-fn python() -> PathBuf {
+pub(crate) fn python() -> PathBuf {
     let variable = "GROVE_ORACLE_PYTHON";
     let path = std::env::var_os(variable).map(PathBuf::from);
     path.unwrap_or_else(|| panic!("{variable} is not set: `cargo xtask test` sets it"))
@@ -34,17 +26,18 @@ fn printed_by(script: &str) -> String {
 }
 
 /// The version of the kernel's rules, asked without our own code; none on a kernel that has none.
-fn rules_version() -> i64 {
+pub(crate) fn rules_version() -> i64 {
     let script = "import ctypes; print(ctypes.CDLL(None).syscall(444, 0, 0, 1))";
     printed_by(script).parse().unwrap()
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     printed_by("import os; print(os.geteuid())") == "0"
 }
 
 /// A process that lets everybody look into it, and files and listeners that are nobody's business.
-struct Outside {
+pub(crate) struct Outside {
+    python: PathBuf,
     folder: tempfile::TempDir,
     process: Child,
     tcp: TcpListener,
@@ -61,7 +54,11 @@ impl Drop for Outside {
 }
 
 impl Outside {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
+        Self::with_python(python())
+    }
+
+    pub(crate) fn with_python(python_of_commands: PathBuf) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         for (file, text) in [
@@ -70,6 +67,11 @@ impl Outside {
             ("home/.ssh/id", "a key"),
             ("home/.cargo/credentials.toml", "a token"),
             ("home/.cargo/config.toml", "settings"),
+            (
+                "home/.rustup/config.toml",
+                "[registries.own]\ntoken = \"x\"\n",
+            ),
+            ("home/.julia/servers/host/auth.toml", "a token"),
             ("home/.claude/.credentials.json", "a token"),
             ("inside/own", "own"),
         ] {
@@ -93,6 +95,7 @@ impl Outside {
         let name = folder.path().file_name().unwrap().as_encoded_bytes();
         let name = SocketAddr::from_abstract_name(name).unwrap();
         Self {
+            python: python_of_commands,
             process,
             tcp: TcpListener::bind("127.0.0.1:0").unwrap(),
             udp: UdpSocket::bind("127.0.0.1:0").unwrap(),
@@ -102,11 +105,11 @@ impl Outside {
         }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn arguments(&self) -> Vec<String> {
+    pub(crate) fn arguments(&self) -> Vec<String> {
         let path = |name: &str| self.path(name).display().to_string();
         vec![
             path("outside"),
@@ -125,14 +128,14 @@ impl Outside {
         ]
     }
 
-    fn environment(&self) -> Vec<(String, String)> {
+    pub(crate) fn environment(&self) -> Vec<(String, String)> {
         let home = self.path("home").display().to_string();
         [("HOME", home), ("PATH", "/usr/bin:/bin".to_owned())]
             .map(|(name, value)| (name.to_owned(), value))
             .to_vec()
     }
 
-    fn sandbox(&self, network: bool) -> Sandbox {
+    pub(crate) fn sandbox(&self, network: bool) -> Sandbox {
         let inside = self.path("inside");
         let mut folders = vec![inside.clone(), python().parent().unwrap().join("..")];
         folders.push(printed_by("import sys; print(sys.base_prefix)").into());
@@ -148,7 +151,18 @@ impl Outside {
 
     /// What a program in Python said, and what was held.
     async fn run(&self, program: &str, sandbox: Option<Sandbox>) -> (String, Vec<Held>) {
-        let mut command = vec![python().display().to_string()];
+        let keeper = Keeper::new(env!("CARGO_BIN_EXE_grove-test-keeper").into(), &[]).unwrap();
+        self.run_with(&keeper, program, sandbox).await
+    }
+
+    /// The same with another keeper.
+    pub(crate) async fn run_with(
+        &self,
+        keeper: &Keeper,
+        program: &str,
+        sandbox: Option<Sandbox>,
+    ) -> (String, Vec<Held>) {
+        let mut command = vec![self.python.display().to_string()];
         command.extend(["-IBc".to_owned(), program.to_owned()]);
         command.extend(self.arguments());
         let mark = format!("{}/1/1", self.arguments()[6]);
@@ -159,7 +173,6 @@ impl Outside {
             sandbox,
             ..Order::shell("", self.path("inside"), &mark)
         };
-        let keeper = Keeper::new(env!("CARGO_BIN_EXE_grove-test-keeper").into(), &[]).unwrap();
         let never = StopTokens::default();
         let end = keeper.run(&order, &never, |_| {}).await.unwrap();
         let text = end.output.text();
@@ -172,7 +185,7 @@ async fn is_held(escape: &Escape, network: bool) -> Result<(), String> {
     let outside = Outside::new();
     let sandbox = outside.sandbox(network);
     let (said, held) = outside.run(&escape.program(), Some(sandbox)).await;
-    let expected: Vec<Held> = ALL
+    let expected: Vec<Held> = Held::ALL
         .into_iter()
         .filter(|it| !network || *it != Held::Network)
         .collect();
@@ -214,15 +227,13 @@ async fn with_the_network_only_the_network_is_open() {
         println!("this kernel is older than what is shown here");
         return;
     }
-    // A socket with a path is held where the kernel has rules on it.
-    let path = rules_version() < 9;
     for (name, is_open) in [
         ("connect over TCP", true),
         ("listen on TCP", true),
         ("send over UDP", true),
         ("talk to the kernel over netlink", true),
         ("shared memory", true),
-        ("connect to a socket with a path", path),
+        ("connect to a socket with a path", false),
         ("connect to an abstract socket", false),
         ("raw sockets", false),
         ("packets", false),
@@ -247,6 +258,9 @@ HOME = sys.argv[2]
 open('own').read(); open('new', 'w').write('x'); os.rename('new', 'renamed'); os.mkdir('folder')
 open('/dev/null', 'w').write('x'); open('/dev/urandom', 'rb').read(1)
 open(HOME + '/.cargo/config.toml').read()
+os.chmod('renamed', 0o755); os.utime('renamed', (1, 1)); os.chown('renamed', os.geteuid(), os.getegid())
+assert os.stat('renamed').st_mode & 0o777 == 0o755 and os.stat('renamed').st_mtime == 1
+os.setxattr('renamed', 'user.grove', b'x'); os.link('renamed', 'other'); os.fchmod(os.open('other', os.O_RDONLY), 0o600)
 one, other = socket.socketpair(); one.send(b'x'); other.recv(1)
 child = subprocess.Popen(['sleep', '100']); os.kill(child.pid, signal.SIGKILL); child.wait()
 open('/proc/%d/environ' % os.getpid()).read()
@@ -254,10 +268,67 @@ thread = threading.Thread(target=lambda: None); thread.start(); thread.join()
 assert subprocess.run(['git', '--version'], stdout=subprocess.PIPE).returncode == 0
 assert resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)
 assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == 8 << 30
+assert 4096 <= resource.getrlimit(resource.RLIMIT_NPROC)[1] < 1 << 20
+assert int(open('/proc/self/oom_score_adj').read()) == 800
 print('FINE')
 ";
     let (said, _) = outside.run(program, Some(outside.sandbox(false))).await;
     assert_eq!(said, "FINE");
+}
+
+#[tokio::test]
+async fn with_the_home_as_its_folder_a_command_writes_nothing_that_others_run() {
+    let outside = Outside::new();
+    for (file, text) in [("home/.bashrc", "x"), ("home/project/own", "x")] {
+        std::fs::create_dir_all(outside.path(file).parent().unwrap()).unwrap();
+        std::fs::write(outside.path(file), text).unwrap();
+    }
+    let state = outside.path("home/.local/state/grove");
+    std::fs::create_dir_all(state.join("temporary")).unwrap();
+    let home = outside.path("home");
+    let seclusion = Seclusion::about(
+        &[home.clone(), python().parent().unwrap().join("..")],
+        &[state.clone()],
+        &outside.environment(),
+    );
+    let mut seclusion = seclusion;
+    let prefix = printed_by("import sys; print(sys.base_prefix)");
+    seclusion.reads.push(prefix.into());
+    let sandbox = Sandbox {
+        writes: vec![home, state.join("temporary")],
+        seclusion: Some(seclusion),
+    };
+    let program = r"
+import os, sys
+HOME = sys.argv[2]
+def tried(what, act):
+    try:
+        act(); print(what, 'done')
+    except OSError:
+        print(what, 'held')
+def write(name):
+    os.makedirs(os.path.dirname(HOME + '/' + name), exist_ok=True)
+    open(HOME + '/' + name, 'a').write('x')
+for name in ['project/own', 'project/new', '.local/state/grove/temporary/x']:
+    tried(name, lambda: write(name))
+tried('mode', lambda: os.chmod(HOME + '/project/own', 0o600))
+for name in ['.bashrc', '.zshrc', '.ssh/authorized_keys', '.config/grove/config.toml', '.local/state/grove/ledger.key', '.claude/settings.json', '.local/bin/ls', '.gitconfig', '.cargo/config.toml']:
+    tried(name, lambda: write(name))
+tried('mode', lambda: os.chmod(HOME + '/.bashrc', 0o600))
+tried('move', lambda: os.rename(HOME + '/.bashrc', HOME + '/project/x'))
+tried('folder', lambda: os.rename(HOME + '/.local', HOME + '/project/y'))
+";
+    let (said, held) = outside.run(program, Some(sandbox)).await;
+    assert_eq!(held, Held::ALL);
+    let (open, closed) = said.split_at(said.find(".bashrc").unwrap());
+    assert!(
+        !open.contains("held") && open.lines().count() == 4,
+        "{said}"
+    );
+    assert!(
+        !closed.contains("done") && closed.lines().count() == 12,
+        "{said}"
+    );
 }
 
 #[tokio::test]

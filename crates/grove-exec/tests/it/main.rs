@@ -9,6 +9,7 @@
 
 mod escapes;
 mod git;
+mod lesser_kernels;
 mod programs;
 mod trees;
 mod waiting;

@@ -65,6 +65,10 @@ impl Toolbox {
             (_, Exit::NotStarted(message)) => return Err(message),
             (Why::TimedOut, _) => format!("[timed out after {} s]", limit.as_secs_f64()),
             (Why::Told | Why::Abandoned, _) => "[stopped]".to_owned(),
+            (Why::UsedTooMuch, _) => {
+                "[ended: it had more than 4,096 processes or three quarters of the memory]"
+                    .to_owned()
+            }
             (Why::Done, Exit::Code(0)) => return Ok(text),
             (Why::Done, Exit::Code(code)) => format!("[exit code {code}]"),
             (Why::Done, Exit::Signal(signal)) => format!("[ended by signal {signal}]"),

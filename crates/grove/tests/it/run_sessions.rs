@@ -9,6 +9,7 @@ mod completion;
 mod delegation;
 mod engines;
 mod exported_page;
+mod forged_verdicts;
 mod forks;
 mod gates;
 mod graphs;

@@ -66,7 +66,7 @@ fn a_command_reaches_nothing_that_its_child_reaches() {
         assert_eq!(run["acceptance"], "verified", "{name}");
         assert_eq!(
             run["nodes"][0]["checks"][1]["sandbox"],
-            "writes, reads, network, signals, system calls",
+            "writes, reads, network, signals, system calls, attributes",
             "{name}"
         );
     }
@@ -74,7 +74,7 @@ fn a_command_reaches_nothing_that_its_child_reaches() {
     session
         .grove(["runs", "ledger", &id])
         .ok()
-        .prints(["held: writes, reads, network, signals, system calls"]);
+        .prints(["held: writes, reads, network, signals, system calls, attributes"]);
 }
 
 #[test]
@@ -84,8 +84,12 @@ fn a_command_that_was_given_the_network_has_it() {
     let (_, port) = address.rsplit_once(':').unwrap();
     let command = format!("bash -c 'echo > /dev/tcp/127.0.0.1/{port}'");
     for (network, code, held) in [
-        (true, 0, "writes, reads, signals, system calls"),
-        (false, 5, "writes, reads, network, signals, system calls"),
+        (true, 0, "writes, reads, signals, system calls, attributes"),
+        (
+            false,
+            5,
+            "writes, reads, network, signals, system calls, attributes",
+        ),
     ] {
         let acceptance =
             json!({ "verify": [{ "id": "it", "command": command, "network": network }] });

@@ -1,0 +1,193 @@
+//! The step between a keeper and a program that is kept from something: this program started anew, which binds itself and
+//! becomes the program. The keeper stays outside of what binds the program, so that nothing of the program reaches it.
+//!
+//! It is told what to do on its standard input and answers there; the program gets neither end.
+
+use std::io::{PipeWriter, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::dup;
+use serde::{Deserialize, Serialize};
+
+use super::Order;
+use super::client::MOST_REPORT;
+use crate::processes::MARK;
+use crate::sandbox::{Held, RestrictError, Sandbox, restrict_this_process};
+
+/// The last argument of a keeper that is this step.
+const STEP: &str = "confined";
+/// Binding a process takes no longer than this.
+const MOST_BINDING: Duration = Duration::from_secs(30);
+/// The name by which a process starts its own program anew.
+const THIS_PROGRAM: &str = "/proc/self/exe";
+
+/// What the step is told.
+#[derive(Serialize, Deserialize)]
+struct Told {
+    command: Vec<String>,
+    folder: PathBuf,
+    environment: Vec<(String, String)>,
+    sandbox: Sandbox,
+    /// Whether it is to have a view of the file system of its own.
+    with_view: bool,
+}
+
+/// What the step answers, a line each.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Answer {
+    /// It is bound, and becomes the program now.
+    Held(Vec<Held>),
+    /// The kernel gives it no view of the file system of its own, and it is of no use any more.
+    NoView,
+    /// The program does not run.
+    Failed(String),
+}
+
+/// How a started step went on.
+enum Begun {
+    Runs(Child, Vec<Held>),
+    NoView,
+}
+
+/// Whether this process is the step and no keeper.
+pub(super) fn is_this_process() -> bool {
+    std::env::args_os().last().is_some_and(|last| last == STEP)
+}
+
+/// Starts the program of an order by way of the step, with these two ends for what it writes.
+pub(super) fn start(
+    order: &Order,
+    sandbox: &Sandbox,
+    (output, errors): (&PipeWriter, &PipeWriter),
+) -> Result<(Child, Vec<Held>), String> {
+    for with_view in [true, false] {
+        let copies = (output.try_clone(), errors.try_clone());
+        let (Ok(output), Ok(errors)) = copies else {
+            return Err("no pipe".to_owned());
+        };
+        let told = Told {
+            command: order.command.clone(),
+            folder: order.folder.clone(),
+            environment: {
+                let mark = (MARK.to_owned(), order.mark.clone());
+                order.environment.iter().cloned().chain([mark]).collect()
+            },
+            sandbox: sandbox.clone(),
+            with_view,
+        };
+        if let Begun::Runs(child, held) = begin(&told, output.into(), errors.into())? {
+            return Ok((child, held));
+        }
+    }
+    Err("it could not be kept from anything".to_owned())
+}
+
+fn begin(told: &Told, output: Stdio, errors: Stdio) -> Result<Begun, String> {
+    let program = told.command.first().ok_or("no program was given")?;
+    let said = |error: std::io::Error| format!("{program}: {error}");
+    let (mut ours, theirs) = UnixStream::pair().map_err(said)?;
+    let mut command = Command::new(THIS_PROGRAM);
+    let mut child = command
+        .args(std::env::args_os().skip(1))
+        .arg(STEP)
+        .env_clear()
+        .stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)))
+        .stdout(output)
+        .stderr(errors)
+        .process_group(0)
+        .spawn()
+        .map_err(said)?;
+    // The command holds the other end of what the step answers with; its end is the step's alone.
+    drop(command);
+    let told = serde_json::to_vec(told).map_err(|error| error.to_string())?;
+    ours.set_read_timeout(Some(MOST_BINDING)).map_err(said)?;
+    ours.write_all(&told).map_err(said)?;
+    ours.shutdown(std::net::Shutdown::Write).map_err(said)?;
+    // It ends when the step has become the program.
+    let mut answers = String::new();
+    ours.take(MOST_REPORT)
+        .read_to_string(&mut answers)
+        .map_err(said)?;
+    let mut begun = Err(format!("{program}: it could not be kept from anything"));
+    for line in answers.lines() {
+        begun = match serde_json::from_str(line) {
+            Ok(Answer::Held(held)) => Ok(Some(held)),
+            Ok(Answer::NoView) => Ok(None),
+            Ok(Answer::Failed(message)) => Err(message),
+            Err(error) => Err(error.to_string()),
+        };
+    }
+    Ok(match begun? {
+        Some(held) => Begun::Runs(child, held),
+        None => {
+            let _ = child.wait();
+            Begun::NoView
+        }
+    })
+}
+
+/// The step itself: binds this process, and becomes the program.
+pub(super) fn become_the_program() -> ExitCode {
+    let input = std::io::stdin();
+    let Ok(mut answers) = dup(&input).map(UnixStream::from) else {
+        return ExitCode::FAILURE;
+    };
+    let failed = run(&mut answers).unwrap_or_else(|error| error.to_string());
+    let _ = answer(&mut answers, &Answer::Failed(failed));
+    ExitCode::FAILURE
+}
+
+/// Returns only when the program did not start, with the reason.
+fn run(answers: &mut UnixStream) -> std::io::Result<String> {
+    rustix::io::fcntl_setfd(&*answers, rustix::io::FdFlags::CLOEXEC)?;
+    let mut told = Vec::new();
+    answers.read_to_end(&mut told)?;
+    let told: Told = serde_json::from_slice(&told)?;
+    let nothing = openat(
+        CWD,
+        "/dev/null",
+        OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    rustix::stdio::dup2_stdin(nothing)?;
+    let held = match restrict_this_process(&told.sandbox, told.with_view) {
+        Ok(held) => held,
+        Err(RestrictError::View(_)) => {
+            answer(answers, &Answer::NoView)?;
+            std::process::exit(1);
+        }
+        Err(error) => return Ok(error.to_string()),
+    };
+    answer(answers, &Answer::Held(held))?;
+    let Some((program, arguments)) = told.command.split_first() else {
+        return Ok("no program was given".to_owned());
+    };
+    let error = started(program, arguments, &told.environment, &told.folder);
+    Ok(format!("{program}: {error}"))
+}
+
+fn started(
+    program: &str,
+    arguments: &[String],
+    environment: &[(String, String)],
+    folder: &Path,
+) -> std::io::Error {
+    Command::new(program)
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear()
+        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .exec()
+}
+
+fn answer(answers: &mut UnixStream, answer: &Answer) -> std::io::Result<()> {
+    let mut line = serde_json::to_string(answer)?;
+    line.push('\n');
+    answers.write_all(line.as_bytes())
+}
