@@ -61,6 +61,8 @@ fn a_full_disk_is_said_and_so_is_that_there_is_room_again() {
         let block = vec![0; size];
         while file.write_all(&block).is_ok() {}
     }
+    // An open file keeps its room.
+    drop(file);
     let mut said = Vec::new();
     let mut until = |wanted: &str| {
         while let Some(line) = client.line(LIMIT) {
