@@ -271,6 +271,8 @@ impl Providers {
             match those(wanted).as_slice() {
                 [] => {}
                 [provider] => return Ok(found(provider, whole_id, thinking)),
+                // Of several that do not say what they have, none is meant by another one's name.
+                _ if wanted == Has::Unknown && whole_id.contains('/') => {}
                 several => {
                     let candidates = several
                         .iter()
@@ -292,8 +294,16 @@ impl Providers {
             });
         }
         let known = self.ready().map(|provider| provider.name.clone()).collect();
-        let id = whole_id.to_owned();
-        Err(NoSuchModel::Nobody { id, known })
+        Err(match whole_id.split_once('/') {
+            Some((provider, _)) => NoSuchModel::NoSuchProvider {
+                provider: provider.to_owned(),
+                known,
+            },
+            None => NoSuchModel::Nobody {
+                id: whole_id.to_owned(),
+                known,
+            },
+        })
     }
 }
 
@@ -404,6 +414,14 @@ pub enum NoSuchModel {
     Nobody {
         /// The model.
         id: String,
+        /// The providers that have a key.
+        known: Vec<String>,
+    },
+    /// What stands before the slash is no provider, and no provider lists the whole.
+    #[error("there is no provider `{provider}`; there are {}", first_names(.known))]
+    NoSuchProvider {
+        /// What was written.
+        provider: String,
         /// The providers that have a key.
         known: Vec<String>,
     },

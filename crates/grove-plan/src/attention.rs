@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use grove_spec::duration::in_words;
 use serde::{Deserialize, Serialize};
 
 /// After how much somebody is told.
@@ -45,9 +46,9 @@ impl fmt::Display for Attention {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SilentModel { after_ms } => {
-                write!(f, "its model has said nothing for {after_ms} ms")
+                write!(f, "its model has said nothing for {}", in_words(*after_ms))
             }
-            Self::LongTool { after_ms } => write!(f, "a tool has run for {after_ms} ms"),
+            Self::LongTool { after_ms } => write!(f, "a tool has run for {}", in_words(*after_ms)),
             Self::FailingEdits { count } => write!(f, "{count} edits failed in a row"),
         }
     }

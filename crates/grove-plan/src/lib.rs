@@ -62,7 +62,7 @@ pub use report::{
 pub use request::{AgentScope, Control, Request, parse_request};
 pub use state::{
     AttemptState, CallState, Cause, Continued, Execution, LimitKind, ModelFailure, NestedUse,
-    NodeState, OpenEffect, RunClock, RunState, Said, State, StopReason, WorktreeState,
+    NodeState, OpenEffect, REJECTED, RunClock, RunState, Said, State, StopReason, WorktreeState,
 };
 pub use usage::Usage;
 pub use view::{NodeView, PatchView, RunView, Texts, node_views, said_by};

@@ -11,7 +11,7 @@ use crate::event::Times;
 use crate::ids::{EffectKind, NodeId};
 use crate::money::cost_of_attempt;
 use crate::plan::{Child, Node, Plan, Work};
-use crate::state::{Execution, NodeState, State};
+use crate::state::{AttemptState, Execution, NodeState, State};
 
 /// What an attempt last showed of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +85,11 @@ pub struct LiveChild<'a> {
 }
 
 impl LiveChild<'_> {
+    /// The word that people read for how far it is.
+    pub fn shown(&self) -> &'static str {
+        self.state.shown(self.accepted.is_rejected())
+    }
+
     /// Whether somebody works on it now.
     pub fn is_at_work(&self) -> bool {
         *self.state == Execution::Running
@@ -122,6 +127,16 @@ impl<'a> LiveRun<'a> {
                 .map_or(0, |submitted| state.ended.unwrap_or(now).since(submitted)),
             steps,
         }
+    }
+
+    /// Whether its work is done and does not count.
+    pub fn is_rejected(&self) -> bool {
+        self.state == Execution::Complete && self.reason.is_some()
+    }
+
+    /// The word that people read for how far it is.
+    pub fn shown(&self) -> &'static str {
+        self.state.shown(self.is_rejected())
     }
 
     /// Every child, in the order of the plan.
@@ -270,11 +285,8 @@ impl<'a> Looking<'_, 'a> {
 }
 
 fn tokens(node: &NodeState) -> u64 {
-    let own = node.attempts.iter().map(|attempt| {
-        let nested = attempt.nested.usage.counted();
-        attempt.usage.counted().saturating_add(nested)
-    });
-    own.fold(0, u64::saturating_add)
+    let all = node.attempts.iter().map(AttemptState::tokens);
+    all.fold(0, u64::saturating_add)
 }
 
 fn cost(child: &Child, node: &NodeState) -> Option<u64> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use grove_spec::Digest;
+use grove_spec::{Digest, duration};
 use serde::{Deserialize, Serialize};
 
 use crate::attention::Attention;
@@ -158,6 +158,9 @@ impl NodeState {
     }
 }
 
+/// The word of people for work that was done and does not count.
+pub const REJECTED: &str = "rejected";
+
 /// What is known about an attempt.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AttemptState {
@@ -212,6 +215,12 @@ pub struct AttemptState {
 }
 
 impl AttemptState {
+    /// The tokens that count, those of the runs below it included: the one number that people see of a try.
+    pub fn tokens(&self) -> u64 {
+        let below = self.nested.usage.counted();
+        self.usage.counted().saturating_add(below)
+    }
+
     /// What it had said.
     pub fn output(&self) -> Option<&Output> {
         self.ending.as_ref().map(|ending| &ending.output)
@@ -316,6 +325,14 @@ impl Execution {
         }
     }
 
+    /// The word that people read: work that does not count is not called complete. Data has both apart.
+    pub fn shown(&self, is_rejected: bool) -> &'static str {
+        match self {
+            Self::Complete if is_rejected => REJECTED,
+            _ => self.word(),
+        }
+    }
+
     /// Why it is so, for people.
     pub fn reason(&self) -> Option<String> {
         match self {
@@ -363,7 +380,7 @@ pub enum Cause {
         observed: u64,
     },
     /// It took longer than it may.
-    #[error("timed out after {limit_ms} ms")]
+    #[error("timed out after {}", duration::in_words(*.limit_ms))]
     TimedOut {
         /// How long it may take.
         limit_ms: u64,
@@ -529,6 +546,14 @@ impl State {
 }
 
 impl State {
+    /// The word that people read for the run as a whole.
+    pub fn shown(&self) -> &'static str {
+        let run = self.run();
+        // Of a run that is complete there is a reason where some of its work does not count.
+        let is_rejected = run == Execution::Complete && self.reason(&run).is_some();
+        run.shown(is_rejected)
+    }
+
     /// Why the run is as it is: what kept it from being done, or whose work does not count. Whoever asks knows how it is
     /// already, and every event asks.
     pub fn reason(&self, run: &RunState) -> Option<String> {

@@ -1,5 +1,6 @@
 //! What everybody is shown of a run: `grove.run/1`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use grove_spec::Digest;
@@ -15,7 +16,7 @@ use crate::ids::NodeId;
 use crate::money::cost_of;
 use crate::plan::{Child, Plan, Work};
 use crate::report::without_report;
-use crate::state::{AttemptState, Execution, NodeState, State};
+use crate::state::{AttemptState, Execution, NodeState, REJECTED, State};
 use crate::usage::Usage;
 
 /// Gives the text of an artifact.
@@ -51,6 +52,10 @@ pub struct RunView {
     pub ended_at: Option<u64>,
     /// What it came to: the text of its last node.
     pub result: Option<String>,
+    /// What people and models are shown as its answer: the result, and of a chain that was cut short every step that was
+    /// begun. Data has the steps in `nodes`.
+    #[serde(skip)]
+    pub answer: Option<String>,
     /// What came of telling the command that waits for its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_complete: Option<Delivered>,
@@ -116,6 +121,17 @@ pub struct NodeView {
 }
 
 impl NodeView {
+    /// The word that people read for how far it is.
+    pub fn shown(&self) -> &'static str {
+        shown(self.state, self.rejected.is_some())
+    }
+
+    /// The tokens that count, of all tries at it and the runs below them.
+    pub fn tokens(&self) -> u64 {
+        let all = self.attempts.iter().map(|attempt| attempt.tokens);
+        all.fold(0, u64::saturating_add)
+    }
+
     /// What somebody should know who takes its work, and what each line is.
     pub fn remarks(&self) -> Vec<(&'static str, &str)> {
         let report = self.seen.as_ref().and_then(|seen| seen.report.as_ref());
@@ -181,6 +197,9 @@ pub struct AttemptView {
     pub reason: Option<String>,
     /// What it spent.
     pub usage: Usage,
+    /// The tokens that count, those of runs below it included.
+    #[serde(skip)]
+    pub tokens: u64,
     /// Runs that it asked for, and those below them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub delegated: Vec<String>,
@@ -247,10 +266,11 @@ impl RunView {
     pub fn of(id: &str, plan: &Plan, state: &State, texts: Texts<'_>) -> Self {
         let run = state.run();
         let nodes = node_views(plan, state, texts, |_| true);
-        let result = result_of(plan, &nodes);
         let is_over = state.ended.is_some();
+        let result = result_of(plan, &nodes);
         Self {
             partial: is_over && is_partial(&nodes),
+            answer: steps_of(plan, run.word(), is_over, &nodes).or_else(|| result.clone()),
             schema: Self::SCHEMA,
             id: id.to_owned(),
             state: run.word(),
@@ -284,7 +304,20 @@ impl RunView {
             }
         }
         self.result = result_of(plan, &self.nodes);
+        let is_over = self.ended_at.is_some();
+        let answer = steps_of(plan, self.state, is_over, &self.nodes);
+        self.answer = answer.or_else(|| self.result.clone());
         self
+    }
+
+    /// The word that people read for how far it is.
+    pub fn shown(&self) -> &'static str {
+        shown(self.state, self.acceptance == REJECTED)
+    }
+
+    /// The tokens that count, those of runs below it included.
+    pub fn tokens(&self) -> u64 {
+        self.usage.counted()
     }
 }
 
@@ -342,6 +375,36 @@ fn result_of(plan: &Plan, nodes: &[NodeView]) -> Option<String> {
         members.len(),
         blocks.join("\n\n")
     ))
+}
+
+/// Every step that was begun, where a chain ended before all of its steps were done: a block for each child.
+fn steps_of(plan: &Plan, run: &str, is_over: bool, nodes: &[NodeView]) -> Option<String> {
+    let is_cut_short = is_over && run != Execution::Complete.word();
+    let step = |id: &NodeId| plan.group_of(id).unwrap_or_else(|| id.clone());
+    let authors = || {
+        nodes
+            .iter()
+            .filter(|node| node.reviews.is_none() && node.items.is_none())
+    };
+    let begun = authors().filter(|node| !node.attempts.is_empty());
+    let begun: BTreeSet<NodeId> = begun.map(|node| step(&node.id)).collect();
+    if !is_cut_short || begun.len() < 2 {
+        return None;
+    }
+    let done = authors().filter(|node| is_done(node)).count();
+    let shown = authors().filter(|node| begun.contains(&step(&node.id)));
+    let blocks: Vec<String> = shown.map(block).collect();
+    let all = authors().count();
+    Some(format!("{done}/{all} succeeded\n\n{}", blocks.join("\n\n")))
+}
+
+/// The word of a state for people: work that does not count is not called complete.
+fn shown(state: &'static str, is_rejected: bool) -> &'static str {
+    if is_rejected && state == Execution::Complete.word() {
+        REJECTED
+    } else {
+        state
+    }
 }
 
 /// What nodes said: one's text as it is, of several a block each.
@@ -523,6 +586,7 @@ fn attempt_view(at: usize, child: &Child, attempt: &AttemptState) -> AttemptView
         cause: cause_of(&attempt.execution),
         reason: attempt.execution.reason(),
         usage: attempt.usage,
+        tokens: attempt.tokens(),
         delegated: attempt.delegated.clone(),
         turns: attempt.turns,
         added: attempt.added.clone(),

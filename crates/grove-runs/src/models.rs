@@ -265,7 +265,8 @@ impl Models {
             let read = source
                 .read(&self.variables, file, |words| self.run(words))
                 .await;
-            read.map(Some).map_err(|error| error.to_string())
+            read.map(Some)
+                .map_err(|error| format!("provider `{}`: {error}", provider.name))
         };
         cell.get_or_try_init(read).await.cloned()
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use grove_plan::{Execution, RunView};
+use grove_plan::{Execution, REJECTED, RunView};
 use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 
@@ -27,7 +27,7 @@ impl RunReport {
         };
         let id = &run.id;
         let view = RunView::of(id, &run.plan, &run.state, &texts).bounded(&run.plan);
-        let mut text = format!("run {id} {}", view.state);
+        let mut text = format!("run {id} {}", view.shown());
         if let Execution::Asking(question) = run.state.run() {
             let _ = write!(
                 text,
@@ -42,7 +42,7 @@ impl RunReport {
         if let Some(reason) = &view.reason {
             let _ = write!(text, ": {reason}");
         }
-        if view.acceptance != "none" {
+        if !matches!(view.acceptance, "none" | REJECTED) {
             let _ = write!(text, " ({})", view.acceptance);
         }
         let patches = view.nodes.iter().filter(|node| node.patch.is_some());
@@ -53,13 +53,13 @@ impl RunReport {
                 node.id, node.id
             );
         }
-        let result = view.result.unwrap_or_default();
+        let result = view.answer.unwrap_or_default();
         let shown: String = result.chars().take(MAX_RESULT).collect();
         let _ = write!(text, "\n\n{shown}");
         if shown.len() < result.len() {
             let _ = write!(text, "\n[cut: `grove runs show {id}` has all of it]");
         }
-        let is_well = view.state == "complete" && view.acceptance != "rejected";
+        let is_well = view.state == "complete" && view.acceptance != REJECTED;
         let is_open = run.state.ended.is_none();
         Self {
             text,

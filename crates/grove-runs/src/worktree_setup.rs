@@ -10,6 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use grove_exec::{Bringing, Exit, Keeper, Order, StopTokens, Why, allowed_variables};
 use grove_fs::{atomic, files};
 use grove_plan::{NodeId, SetupHook};
+use grove_spec::duration;
 use grove_store::{LoadedRun, Store};
 use serde::Deserialize;
 use serde_json::json;
@@ -161,10 +162,8 @@ impl SettingUp<'_> {
         let complaint = complaint(&complaints);
         match (ended.report.why, ended.report.exit) {
             (Why::TimedOut, _) => {
-                return Err(format!(
-                    "took longer than {} ms{complaint}",
-                    hook.timeout_ms
-                ));
+                let limit = duration::in_words(hook.timeout_ms);
+                return Err(format!("took longer than {limit}{complaint}"));
             }
             (_, Exit::NotStarted(why)) => return Err(format!("could not be started: {why}")),
             (_, Exit::Signal(signal)) => {

@@ -12,6 +12,7 @@ pub mod codes;
 pub mod config;
 pub mod diagnostic;
 pub mod digest;
+pub mod duration;
 pub mod engine;
 pub mod fence;
 mod field_reader;

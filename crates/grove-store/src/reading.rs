@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use grove_plan::{
-    Attempt, Command, Damaged, EffectId, Event, Holder, NodeId, Parent, Plan, State, advance,
+    Attempt, Command, Damaged, EffectId, Event, Execution, Holder, NodeId, Parent, Plan, REJECTED,
+    State, advance,
 };
 use grove_spec::Digest;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -48,6 +49,17 @@ pub struct RunRow {
     pub acknowledged: bool,
     /// The run of the child that asked for it.
     pub parent: Option<String>,
+}
+
+impl RunRow {
+    /// The word that people read for how far it is: of a run that is complete there is a reason where its work does not
+    /// count.
+    pub fn shown(&self) -> &str {
+        match &self.reason {
+            Some(_) if self.state == Execution::Complete.word() => REJECTED,
+            _ => &self.state,
+        }
+    }
 }
 
 /// Which runs are listed.

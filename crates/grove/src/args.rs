@@ -3,6 +3,7 @@
 mod agents;
 mod chains;
 mod export;
+mod names;
 mod runs;
 mod skills;
 
@@ -17,6 +18,7 @@ pub(crate) use agents::{
 };
 pub(crate) use chains::{ChainLook, ChainsCommand};
 pub(crate) use export::ExportArgs;
+pub(crate) use names::{command, other_names_table, with_names};
 pub(crate) use runs::{GoOnArgs, LedgerArguments, PlanArgs, RunArgs, RunExportArgs, RunsCommand};
 pub(crate) use skills::{ManageSkills, SkillFields};
 

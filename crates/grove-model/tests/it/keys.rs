@@ -161,6 +161,20 @@ fn a_name_means_one_model_or_says_why_not() {
         ),
         (
             open(),
+            &elsewhere,
+            "nosuch/x",
+            None,
+            Err("there is no provider `nosuch`; there are open, anthropic"),
+        ),
+        (
+            vec![],
+            &anthropic,
+            "nosuch/x",
+            None,
+            Err("there is no provider `nosuch`; there are anthropic"),
+        ),
+        (
+            open(),
             &keys,
             "claude-x",
             None,

@@ -82,6 +82,25 @@ fn time_that_ran_out_and_an_empty_answer_are_said_in_capitals() {
 }
 
 #[test]
+fn a_chain_that_was_cut_short_shows_every_step_that_was_begun() {
+    let mut world = World::submitted(chain(vec![child(), child(), child()]));
+    for finish in [Finish::Answered, model_failure(ModelFailure::BadRequest)] {
+        let start = world.lease(EffectKind::Start);
+        world.answer(&start, ended(finish, text("said")));
+        world.prove();
+    }
+    let view = view(&world);
+    assert_eq!(
+        (view.state, view.result.as_deref()),
+        ("failed", Some("said"))
+    );
+    assert_eq!(
+        view.answer.unwrap(),
+        "1/3 succeeded\n\n=== 1 scout ===\nsaid\n\n=== 2 scout: FAILED: model error (bad request): said the provider ===\nsaid"
+    );
+}
+
+#[test]
 fn of_several_the_work_that_does_not_count_is_what_matters() {
     let asked = |at: usize| {
         let mut child = child();

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use clap::CommandFactory as _;
 use grove_catalog::hosts;
 use grove_skills::environment_variables;
 use grove_spec::Code;
@@ -10,7 +9,7 @@ use grove_spec::agent::fields::{FieldRow, SetIn};
 use grove_spec::config::keys;
 
 use super::Outcome;
-use crate::args::{Cli, Page};
+use crate::args::{self, Page};
 use crate::command_error::ErrorKind;
 use crate::output::Output;
 
@@ -32,9 +31,14 @@ fn cli() -> String {
          7 it is paused, asks, or continues, 129 or 143 a signal ended the command while it continues, 130 it was stopped.\n",
         codes.join(", ")
     );
-    let mut root = Cli::command();
+    let mut root = args::command();
     root.build();
     command(&mut page, &root);
+    let _ = write!(
+        page,
+        "\n## Other names\n\nNames that people know from other programs:\n\n{}",
+        args::other_names_table()
+    );
     page
 }
 

@@ -47,14 +47,14 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory as _, Parser as _};
+use clap::{CommandFactory as _, FromArgMatches as _};
 use grove_catalog::hosts;
 use grove_skills::{Environment, Library, Parts, Request, View, session_file};
 
 pub(crate) use grove_spec::text::counted;
 pub(crate) use overview::grouped;
 
-use crate::args::{AgentsCommand, CheckArgs, Cli, Command, Look, SkillsCommand};
+use crate::args::{self, AgentsCommand, CheckArgs, Cli, Command, Look, SkillsCommand, with_names};
 use crate::command_error::{CommandError, ErrorKind};
 use crate::output::Output;
 use crate::process_environment;
@@ -68,8 +68,9 @@ pub(crate) fn run(
     looked: &mut Option<Looked>,
     out: &mut Output,
 ) -> Outcome {
-    let arguments = help_as_flag(arguments);
-    let cli = match Cli::try_parse_from(&arguments) {
+    let arguments = with_names(help_as_flag(arguments));
+    let parsed = args::command().try_get_matches_from(&arguments);
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return Ok(usage(&error, &arguments, out)),
     };

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use grove_exec::{Liveness, Owner, now};
 use grove_fs::FileId;
-use grove_plan::{EffectKind, Event, Fact, RunView, Wish};
+use grove_plan::{EffectKind, Event, Fact, REJECTED, RunView, Wish};
 use grove_runs::{ChildWish, JournalError, RunPlaces, plan_of, submit};
 use grove_skills::{Environment, Parts, Request, World};
 use grove_spec::Digest;
@@ -322,12 +322,8 @@ pub(super) fn manage(
             let loaded = runs.load(run)?;
             marks::require_own(environment, &runs, &loaded.id)?;
             if loaded.state.ended.is_some() {
-                let state = loaded.state.run();
-                out.line(&format!(
-                    "{} has ended already: {}",
-                    loaded.id,
-                    state.word()
-                ));
+                let state = loaded.state.shown();
+                out.line(&format!("{} has ended already: {state}", loaded.id));
                 return Ok(0);
             }
             runs.wish(&loaded.id, Wish::Stop { now: *now })?;
@@ -409,15 +405,17 @@ fn list(environment: &Environment, rows: &[RunRow], json: bool, out: &mut Output
         out.note("no runs; `grove run AGENT \"task\"` starts one");
         return;
     }
+    let page = page(&environment.variables);
     let mut table = Table::new(&["RUN", "STATE", "TOKENS", "WHAT"]);
     for row in rows {
         let state = match &row.reason {
-            Some(reason) => format!("{}: {reason}", row.state),
-            None => row.state.clone(),
+            Some(reason) => format!("{}: {reason}", row.shown()),
+            None => row.shown().to_owned(),
         };
-        table.row(&[&row.id, &state, &row.tokens.to_string(), &row.title]);
+        let tokens = page.number(usize::try_from(row.tokens).unwrap_or(usize::MAX));
+        table.row(&[&row.id, &state, &tokens, &row.title]);
     }
-    out.painted(&table.render(page(&environment.variables)));
+    out.painted(&table.render(page));
 }
 
 fn row_json(row: &RunRow) -> Value {
@@ -435,12 +433,20 @@ fn row_json(row: &RunRow) -> Value {
     })
 }
 
+/// The one number of tokens that people are shown: those that limits count.
+fn tokens_in_words(tokens: u64) -> String {
+    match usize::try_from(tokens).unwrap_or(usize::MAX) {
+        1 => "1 token".to_owned(),
+        several => format!("{} tokens", super::grouped(several)),
+    }
+}
+
 fn show(view: &RunView, out: &mut Output) {
     let reason = view
         .reason
         .as_ref()
         .map_or_else(String::new, |reason| format!(": {reason}"));
-    out.line(&format!("run {} {}{reason}", view.id, view.state));
+    out.line(&format!("run {} {}{reason}", view.id, view.shown()));
     for node in &view.nodes {
         let engine = match node.engine.as_str() {
             "native" => String::new(),
@@ -455,10 +461,11 @@ fn show(view: &RunView, out: &mut Output) {
         });
         out.line(&format!(
             "  {} {}{engine}{items} ({})",
-            node.id, node.agent, node.state
+            node.id,
+            node.agent,
+            node.shown()
         ));
         for attempt in &node.attempts {
-            let usage = attempt.usage;
             // A question has a line of its own.
             let reason = attempt
                 .reason
@@ -466,24 +473,28 @@ fn show(view: &RunView, out: &mut Output) {
                 .filter(|_| attempt.state != "asking");
             let reason = reason.map_or_else(String::new, |why| format!(" ({})", one_line(why)));
             out.line(&format!(
-                "    try {} with {}: {}{reason}, {}, {}, {} in, {} out",
+                "    try {} with {}: {}{reason}, {}, {}, {}",
                 attempt.n,
                 attempt.model,
                 attempt.state,
                 super::counted(attempt.turns as usize, "answer"),
                 super::counted(attempt.tool_calls, "tool call"),
-                usage.input,
-                usage.output,
+                tokens_in_words(attempt.tokens),
             ));
+            for run in &attempt.delegated {
+                out.line(&format!(
+                    "      asked for run {run}: `grove runs show {run}`"
+                ));
+            }
         }
         if node.state == "asking" {
             let question = node.reason.as_deref().unwrap_or_default();
             out.line(&format!("    asks: {question}"));
         }
-        if node.acceptance != "none" {
-            let why = node.rejected.as_ref();
-            let why = why.map_or_else(String::new, |why| format!(": {why}"));
-            out.line(&format!("    {}{why}", node.acceptance));
+        match (&node.rejected, node.acceptance) {
+            (Some(why), _) => out.line(&format!("    {REJECTED}: {why}")),
+            (None, "none") => {}
+            (None, level) => out.line(&format!("    {level}")),
         }
         if let Some(patch) = &node.patch {
             let files = usize::try_from(patch.files).unwrap_or(usize::MAX);
@@ -504,7 +515,7 @@ fn show(view: &RunView, out: &mut Output) {
     if let Some(delivered) = &view.on_complete {
         out.line(&format!("  on_complete {}", delivered.end));
     }
-    if let Some(result) = &view.result {
+    if let Some(result) = &view.answer {
         out.line("");
         out.text(result);
         if !result.ends_with('\n') {
@@ -530,17 +541,18 @@ fn line_of(event: &Event) -> String {
             format!("{of} its first {turns} turns were summarised")
         }
         Fact::Turned { of, turn, .. } => format!(
-            "{of} the model answered: {} in, {} out, {}",
-            turn.usage.input, turn.usage.output, turn.stop
+            "{of} the model answered: {}, {}",
+            tokens_in_words(turn.usage.counted()),
+            turn.stop
         ),
         Fact::Wasted { of, usage, .. } => format!(
-            "{of} a request failed: {} in, {} out",
-            usage.input, usage.output
+            "{of} a request failed: {}",
+            tokens_in_words(usage.counted())
         ),
         Fact::Delegated { of, run, .. } => format!("{of} asked for run {run}"),
         Fact::Used { of, usage, .. } => format!(
-            "{of} a run below it used {} in, {} out",
-            usage.input, usage.output
+            "{of} a run below it used {}",
+            tokens_in_words(usage.counted())
         ),
         Fact::Called { of, call, .. } => format!("{of} calls {}", call.tool),
         Fact::Returned {

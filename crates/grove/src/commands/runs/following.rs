@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use grove_plan::{Body, Event, Execution, Fact, NodeId, RunView, StopReason, Wish};
+use grove_plan::{Body, Event, Execution, Fact, NodeId, REJECTED, RunView, StopReason, Wish};
 use grove_runs::{about, wake};
 use grove_skills::Environment;
 use grove_spec::text::one_line;
@@ -97,7 +97,7 @@ impl Following<'_> {
             runs.wish(run, Wish::Acknowledge)?;
         }
         Ok(match view.acceptance {
-            "rejected" if state == Execution::Complete => 5,
+            REJECTED if state == Execution::Complete => 5,
             _ => exit_code(&state),
         })
     }
@@ -273,7 +273,7 @@ pub(super) fn plain_line(event: &Event) -> Option<String> {
 }
 
 fn print_result(view: &RunView, out: &mut Output) {
-    if let Some(result) = &view.result {
+    if let Some(result) = &view.answer {
         out.text(result);
         if !result.ends_with('\n') {
             out.line("");
@@ -290,17 +290,16 @@ fn print_result(view: &RunView, out: &mut Output) {
         .map_or_else(String::new, |reason| format!(": {reason}"));
     let rejected = view.nodes.iter().find_map(|node| node.rejected.as_ref());
     let acceptance = match (view.acceptance, rejected) {
-        (_, Some(why)) => format!(", rejected: {why}"),
+        (_, Some(why)) => format!(": {why}"),
         ("none", None) => String::new(),
         (word, None) => format!(", {word}"),
     };
     out.note(&format!(
-        "grove: run {} {}{reason}{acceptance}; {}, {} tokens in, {} out",
+        "grove: run {} {}{reason}{acceptance}; {}, {}",
         view.id,
-        view.state,
+        view.shown(),
         super::super::counted(tries, "try"),
-        view.usage.input,
-        view.usage.output,
+        super::tokens_in_words(view.tokens()),
     ));
     for node in &view.nodes {
         if let Some(path) = &node.output.path {

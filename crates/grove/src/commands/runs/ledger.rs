@@ -1,6 +1,7 @@
 //! `grove runs ledger`: what was asked of the work, what was seen of it, and whether it counts, apart from prose.
 
-use grove_plan::{Check, CheckResult, Contract, NodeView, RunView};
+use grove_plan::{Check, CheckResult, Contract, NodeView, REJECTED, RunView};
+use grove_spec::duration;
 use grove_spec::text::one_line;
 use grove_store::{LoadedRun, SigningKey, StoreError};
 use serde_json::{Value, json};
@@ -49,8 +50,11 @@ pub(super) fn show(runs: &Runs, arguments: &LedgerArguments, out: &mut Output) -
         "none" => "nothing was required".to_owned(),
         word => word.to_owned(),
     };
-    let word = accepted(view.acceptance);
-    out.line(&format!("run {} {}, {word}", loaded.id, view.state));
+    let word = match view.acceptance {
+        REJECTED => String::new(),
+        word => format!(", {}", accepted(word)),
+    };
+    out.line(&format!("run {} {}{word}", loaded.id, view.shown()));
     for node in &view.nodes {
         let why = node.rejected.as_ref();
         let why = why.map_or_else(String::new, |why| format!(": {why}"));
@@ -166,11 +170,11 @@ fn signing_key(runs: &Runs) -> Result<&SigningKey, CommandError> {
 fn check_line(check: &Check, result: Option<&CheckResult>) -> String {
     match result {
         Some(result) => format!(
-            "{} `{}` {} after {} ms, held: {}",
+            "{} `{}` {} after {}, held: {}",
             check.id,
             check.line(),
             result.end,
-            result.milliseconds,
+            duration::in_words(result.milliseconds),
             result.sandbox,
         ),
         None => format!("{} `{}` was not run", check.id, check.line()),

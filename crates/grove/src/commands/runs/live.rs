@@ -25,7 +25,6 @@ use crate::output::{Output, notes_terminal};
 use super::{Runs, controlling};
 use frame::{Footer, FrameSize, ShownRun, askers, frame};
 use keys::{AnswerPrompt, Keys, Struck};
-pub(super) use line::time;
 use screen::Screen;
 pub(super) use watched_run::WatchedRun;
 pub(super) use watching::watch;

@@ -115,6 +115,33 @@ impl ModelSettings {
         }
     }
 
+    /// That there is nobody to ask: the providers of the configuration by name, where there are any.
+    fn no_key(&self) -> CommandError {
+        let replay = "or replay a recording with --replay FILE".to_owned();
+        let missing = self.configured.iter();
+        let missing = missing.filter_map(|it| Some((it.name.as_str(), it.key.as_ref()?)));
+        let missing: Vec<_> = missing.collect();
+        if missing.is_empty() {
+            return CommandError::finding("no model provider is configured").hints([
+                "set ANTHROPIC_API_KEY or OPENAI_API_KEY, and ANTHROPIC_BASE_URL or OPENAI_BASE_URL for another address".to_owned(),
+                "or name a provider in [providers] of the configuration".to_owned(),
+                replay,
+            ]);
+        }
+        let said = missing
+            .iter()
+            .map(|(name, key)| format!("provider `{name}` looks for its key in {}", key.place()));
+        let said: Vec<String> = said.collect();
+        let message = format!("no provider has a key: {}", said.join(", "));
+        let wanted = missing.iter().map(|(name, key)| match key {
+            KeySource::Env(variable) => format!("set {variable} to the key of provider `{name}`"),
+            KeySource::File(_) | KeySource::Command(_) => {
+                format!("put the key of provider `{name}` into {}", key.place())
+            }
+        });
+        CommandError::finding(message).hints(wanted.chain([replay]))
+    }
+
     /// The models of a child; what to do when there is none.
     pub(super) fn choose(
         &self,
@@ -129,13 +156,7 @@ impl ModelSettings {
             return Ok(chosen);
         }
         if providers.ready().next().is_none() && !wanted.is_below {
-            return Err(
-                CommandError::finding("no model provider is configured").hints([
-                    "set ANTHROPIC_API_KEY or OPENAI_API_KEY, and ANTHROPIC_BASE_URL or OPENAI_BASE_URL for another address".to_owned(),
-                    "or name a provider in [providers] of the configuration".to_owned(),
-                    "or replay a recording with --replay FILE".to_owned(),
-                ]),
-            );
+            return Err(self.no_key());
         }
         let Some(named) = wanted.named else {
             return Err(CommandError::usage("no model is named").hint(

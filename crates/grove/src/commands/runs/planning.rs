@@ -2,8 +2,8 @@
 
 use grove_plan::{Child, Node, Work};
 use grove_runs::{PlannedRun, Told};
-use grove_spec::Digest;
 use grove_spec::text::one_line;
+use grove_spec::{Digest, duration};
 
 use crate::output::Output;
 
@@ -32,7 +32,7 @@ pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut Output) {
         }
     }
     let limits = [
-        ("time", plan.tree.timeout_ms.map(|it| format!("{it} ms"))),
+        ("time", plan.tree.timeout_ms.map(duration::in_words)),
         ("tokens", plan.tree.max_tokens.map(|it| it.to_string())),
     ];
     let limits = limits

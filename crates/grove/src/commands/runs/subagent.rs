@@ -261,7 +261,7 @@ impl SubagentTool {
         let loaded = runs.load(run)?;
         let id = &loaded.id;
         if loaded.state.ended.is_some() {
-            let text = format!("run {id} has already ended ({})", loaded.state.run().word());
+            let text = format!("run {id} has already ended ({})", loaded.state.shown());
             return Ok(SubagentAnswer::text(text));
         }
         stop_run(&runs.store, id, who(call));

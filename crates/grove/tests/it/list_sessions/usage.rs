@@ -305,3 +305,43 @@ fn a_full_disk_is_not_taken_for_success() {
     let told = session.read("errors");
     assert!(told.contains("error"), "{told}");
 }
+
+/// Other programs have other names for the same, and whoever types one of them means the command here.
+#[test]
+fn names_of_other_programs_are_understood_and_help_has_four_groups() {
+    let session = small();
+    let plain = session.done("skills list").stdout;
+    for typed in ["ls", "skills ls"] {
+        assert_eq!(session.done(typed).stdout, plain, "{typed}");
+    }
+    for typed in ["ps", "status", "runs ls", "runs status"] {
+        session.done(typed).says(["no runs"]);
+    }
+    for typed in [
+        "status zzz",
+        "logs zzz",
+        "attach zzz",
+        "cancel zzz",
+        "retry zzz",
+    ] {
+        session
+            .grove(typed)
+            .fails(1)
+            .says(["there is no run `zzz`"]);
+    }
+    let help = session.done("--help").stdout;
+    let is_heading = |line: &&str| line.ends_with(':') && !line.starts_with(' ');
+    let headings: Vec<&str> = help.lines().filter(is_heading).collect();
+    assert_eq!(
+        headings,
+        [
+            "Skills and agents:",
+            "Running agents:",
+            "Connecting hosts:",
+            "Checking and maintenance:",
+            "Options:"
+        ]
+    );
+    assert_eq!(help.matches("  Example: grove ").count(), 4);
+    assert!(help.contains("ls (skills list)"), "{help}");
+}

@@ -128,7 +128,7 @@ fn commands_about_runs_say_what_is_so() {
     let session = session.without_env("COLUMNS");
     let listed = session.grove("runs list").ok().stdout;
     let cells: Vec<&str> = listed.lines().next().unwrap().split('\t').collect();
-    let state = "complete: the work of 1 was not accepted";
+    let state = "rejected: the work of 1 was not accepted";
     assert_eq!(
         (cells.len(), cells[1], cells[3]),
         (4, state, "worker: true"),

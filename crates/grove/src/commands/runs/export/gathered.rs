@@ -210,9 +210,9 @@ pub(super) fn gather(runs: &Runs, loaded: &LoadedRun) -> Result<Gathered, Comman
             *text = bounded.text;
         }
     }
-    run.result = run
-        .result
-        .map(|result| room.bounded(&result, MOST_TEXT).text);
+    run.answer = run
+        .answer
+        .map(|answer| room.bounded(&answer, MOST_TEXT).text);
     if room.cut > 0 {
         let cut = counted(room.cut, "text");
         left_out.push(format!(

@@ -1,12 +1,12 @@
 //! The page: graph, timeline, children, ledger. It needs no script, and its policy allows none.
 
-use grove_plan::{NodeId, NodeView, Usage};
+use grove_plan::{NodeId, NodeView, REJECTED, Usage};
+use grove_spec::duration::in_words;
 
 use super::gathered::{BoundedText, Done, Gathered, GatheredChild, GatheredStep, GatheredTold};
 use super::html::Html;
 use crate::commands::counted;
 use crate::commands::overview::grouped;
-use crate::commands::runs::live::time;
 
 const HEAD: &str = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
 <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n\
@@ -64,11 +64,11 @@ fn heading(run: &Gathered, html: &mut Html) {
     let view = &run.run;
     html.element("<h1>Run ", &view.id, "</h1>\n");
     html.element("<p>", &run.title, "</p>\n<ul class=\"facts\">");
-    let is_rejected = view.acceptance == "rejected";
+    let is_rejected = view.acceptance == REJECTED;
     html.markup("<li>");
     html.tag("b", &[("class", class(view.state, is_rejected))]);
-    html.text(view.state);
-    if view.acceptance != "none" {
+    html.text(view.shown());
+    if !matches!(view.acceptance, "none" | REJECTED) {
         html.text(&format!(", {}", view.acceptance));
     }
     html.markup("</b></li>");
@@ -80,7 +80,7 @@ fn heading(run: &Gathered, html: &mut Html) {
     };
     if let Some(at) = view.submitted_at {
         fact("submitted", &utc(at), html);
-        fact("took", &took(ended(run).saturating_sub(at)), html);
+        fact("took", &in_words(ended(run).saturating_sub(at)), html);
     }
     fact(
         "children",
@@ -92,7 +92,7 @@ fn heading(run: &Gathered, html: &mut Html) {
             .to_string(),
         html,
     );
-    fact("tokens", &grouped(whole(view.usage.counted())), html);
+    fact("tokens", &grouped(whole(view.tokens())), html);
     if let Some(cost) = view.cost.filter(|cost| *cost > 0.0) {
         fact("cost", &format!("{cost:.4}"), html);
     }
@@ -106,16 +106,8 @@ fn heading(run: &Gathered, html: &mut Html) {
     if !run.task.trim().is_empty() {
         html.element("<h3>Task</h3>\n<pre>", &run.task, "</pre>\n");
     }
-    if let Some(result) = &view.result {
+    if let Some(result) = &view.answer {
         html.element("<h3>Result</h3>\n<pre>", result, "</pre>\n");
-    }
-}
-
-/// How long something took.
-fn took(milliseconds: u64) -> String {
-    match milliseconds {
-        0..1_000 => format!("{milliseconds} ms"),
-        more => time(more),
     }
 }
 
@@ -193,7 +185,7 @@ fn card(run: &Gathered, node: &NodeView, html: &mut Html) {
             "</span>",
         );
     }
-    let tokens: u64 = node.attempts.iter().map(|it| it.usage.counted()).sum();
+    let tokens = node.tokens();
     if tokens > 0 {
         html.element(
             "<span class=\"quiet\">",
@@ -212,7 +204,7 @@ fn anchor(run: &Gathered, id: &NodeId) -> String {
 
 fn state_words(node: &NodeView) -> String {
     match (&node.rejected, node.acceptance) {
-        (Some(_), _) => format!("{}, rejected", node.state),
+        (Some(_), _) => node.shown().to_owned(),
         (None, "none") => node.state.to_owned(),
         (None, word) => format!("{}, {word}", node.state),
     }
@@ -242,7 +234,7 @@ fn timeline(run: &Gathered, html: &mut Html) {
         html.element("<div class=\"name\">", &name, "</div>");
         html.element(
             "<div class=\"time quiet\">",
-            &took(until - started),
+            &in_words(until - started),
             "</div>",
         );
         let of_thousand = |ms: u64| ms.saturating_mul(1_000) / all;
@@ -464,7 +456,7 @@ fn done(done: &[Done], html: &mut Html) {
                 html.tag("b", &[("class", if *is_error { "bad" } else { "" })]);
                 html.text(tool).markup("</b> ");
                 html.element("<code>", about, "</code>");
-                let took = milliseconds.map_or_else(|| "no result".to_owned(), took);
+                let took = milliseconds.map_or_else(|| "no result".to_owned(), in_words);
                 html.element(" <span class=\"quiet\">", &took, "</span></summary>\n");
                 self::text("given", arguments, html);
                 if let Some(result) = result {
@@ -520,7 +512,7 @@ fn ledger(run: &Gathered, html: &mut Html) {
             let (id, end, ms, held) = (&check.id, &check.end, check.milliseconds, &check.sandbox);
             html.element(
                 "<p>",
-                &format!("{id}: {end} after {ms} ms, sandbox: {held}"),
+                &format!("{id}: {end} after {}, sandbox: {held}", in_words(ms)),
                 "</p>",
             );
         }

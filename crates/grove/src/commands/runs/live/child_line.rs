@@ -1,6 +1,6 @@
 //! The line of a child: how far it is, who it is, what it does now, and what that took.
 
-use grove_plan::{Accepted, Execution, LiveChild};
+use grove_plan::{Accepted, Execution, LiveChild, REJECTED};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::line::{Line, fitted, money, time, whole};
@@ -99,13 +99,13 @@ impl Layout {
 
     pub(super) fn line(&self, edge: &str, child: &LiveChild<'_>) -> Line {
         let mut line = Line::default();
-        let (meaning_of_child, mark) = if child.accepted.is_rejected() {
-            (Some(Meaning::Bad), "✗")
+        let mark = if child.accepted.is_rejected() {
+            "✗"
         } else {
-            (meaning(child.state), mark(child.state))
+            mark(child.state)
         };
         line.push(edge);
-        line.push_marked(meaning_of_child, mark);
+        line.push_marked(meaning_of(child), mark);
         line.push(" ");
         line.push(&fitted(child.id.as_str(), self.id));
         line.go_to_column(edge.width() + 2 + self.id + 1);
@@ -143,9 +143,9 @@ fn doing(child: &LiveChild<'_>) -> (Option<Meaning>, String) {
     if let Some(doing) = child.doing {
         return (None, doing.to_owned());
     }
-    let word = child.state.word();
+    let word = child.shown();
     match (child.state, child.accepted) {
-        (_, Accepted::Rejected { why }) => (Some(Meaning::Bad), format!("rejected: {why}")),
+        (_, Accepted::Rejected { why }) => (Some(Meaning::Bad), format!("{REJECTED}: {why}")),
         (Execution::Complete, Accepted::None) => (Some(Meaning::Quiet), word.to_owned()),
         (Execution::Complete, accepted) => {
             (Some(Meaning::Good), format!("{word}, {}", accepted.word()))
@@ -171,6 +171,14 @@ pub(super) fn mark(state: &Execution) -> &'static str {
         Execution::Stopped(_) => "■",
         Execution::Lost(_) => "!",
     }
+}
+
+/// What a child's state means: work that does not count is bad.
+pub(super) fn meaning_of(child: &LiveChild<'_>) -> Option<Meaning> {
+    if child.accepted.is_rejected() {
+        return Some(Meaning::Bad);
+    }
+    meaning(child.state)
 }
 
 /// What that means.

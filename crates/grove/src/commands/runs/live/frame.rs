@@ -1,11 +1,11 @@
 //! What a terminal shows of runs that go on: a function of their pictures, of what somebody types and of the size of the
 //! terminal. No line is wider and no frame is higher than there is room, and no word is broken that has room.
 
-use grove_plan::{Execution, LiveChild, LiveRun, LiveStep, NodeId};
+use grove_plan::{Execution, LiveChild, LiveRun, LiveStep, NodeId, REJECTED};
 use grove_spec::text::{counted, one_line};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::child_line::{Layout, mark, meaning};
+use super::child_line::{Layout, mark, meaning, meaning_of};
 use super::line::{Line, fitted, money, time, whole};
 use crate::colour::Meaning;
 use crate::commands::overview::grouped;
@@ -148,14 +148,12 @@ fn heading(run: &ShownRun<'_>, columns: usize) -> Line {
     let word = if live.is_stopping && !live.state.is_terminal() {
         "stopping"
     } else {
-        live.state.word()
+        live.shown()
     };
     let mut line = Line::default();
     line.push_marked(Some(Meaning::Heading), &format!("run {}", run.id));
     line.push(" ");
-    // Work that does not count is the reason for which a run that is complete is not fine.
-    let is_rejected = live.state == Execution::Complete && live.reason.is_some();
-    let meaning = if is_rejected {
+    let meaning = if live.is_rejected() {
         Some(Meaning::Bad)
     } else {
         meaning(&live.state)
@@ -267,8 +265,8 @@ fn push_counts<'a>(
 ) {
     let counts = counts(children);
     let mut between = before;
-    for (at, (state, how_many)) in counts.iter().enumerate() {
-        let text = format!("{} {}", grouped(*how_many), state.word());
+    for (at, (child, how_many)) in counts.iter().enumerate() {
+        let text = format!("{} {}", grouped(*how_many), child.shown());
         let mark = if at + 1 == counts.len() { 0 } else { 3 };
         if line.width + between.width() + text.width() + mark > columns {
             line.push(if line.width + 3 > columns {
@@ -279,22 +277,24 @@ fn push_counts<'a>(
             return;
         }
         line.push(between);
-        line.push_marked(meaning(state), &text);
+        line.push_marked(meaning_of(child), &text);
         between = ", ";
     }
 }
 
 /// How many are how far: who works and who needs somebody comes first.
-fn counts<'a>(children: impl Iterator<Item = &'a LiveChild<'a>>) -> Vec<(&'a Execution, usize)> {
-    const ORDER: [&str; 10] = [
-        "asking", "failed", "lost", "running", "paused", "stopped", "complete", "queued",
+fn counts<'a>(
+    children: impl Iterator<Item = &'a LiveChild<'a>>,
+) -> Vec<(&'a LiveChild<'a>, usize)> {
+    const ORDER: [&str; 11] = [
+        "asking", "failed", "lost", REJECTED, "running", "paused", "stopped", "complete", "queued",
         "pending", "skipped",
     ];
-    let mut counts: [Option<(&'a Execution, usize)>; 10] = [None; 10];
+    let mut counts: [Option<(&'a LiveChild<'a>, usize)>; 11] = [None; 11];
     for child in children {
-        let at = ORDER.iter().position(|word| *word == child.state.word());
+        let at = ORDER.iter().position(|word| *word == child.shown());
         if let Some(count) = at.and_then(|at| counts.get_mut(at)) {
-            count.get_or_insert((child.state, 0)).1 += 1;
+            count.get_or_insert((child, 0)).1 += 1;
         }
     }
     counts.into_iter().flatten().collect()
@@ -346,7 +346,13 @@ fn flow(run: &LiveRun<'_>, columns: usize) -> Line {
 }
 
 fn flow_step(step: &LiveStep<'_>) -> (Option<Meaning>, String) {
-    let state = state_of(step);
+    let (meaning, mark) = match state_of(step) {
+        // A step whose work does not count is not done, however its other children are.
+        Execution::Complete if step.children.iter().any(|it| it.accepted.is_rejected()) => {
+            (Some(Meaning::Bad), "✗")
+        }
+        state => (meaning(state), mark(state)),
+    };
     let name = one_line(step.name);
     let name = if name.is_empty() {
         "several".to_owned()
@@ -363,8 +369,7 @@ fn flow_step(step: &LiveStep<'_>) -> (Option<Meaning>, String) {
     } else {
         String::new()
     };
-    let text = format!("{} {} {name}{how_many}", mark(state), step.id);
-    (meaning(state), text)
+    (meaning, format!("{mark} {} {name}{how_many}", step.id))
 }
 
 /// What the worst of a step's children is, else what they all are.

@@ -199,7 +199,7 @@ fn say(
         out.line(&format!("{} {}", run.id, line.trim_start()));
     }
     for (id, node) in &run.state.nodes {
-        let word = node.execution.word();
+        let word = node.execution.shown(node.accepted.is_rejected());
         if words.get(id) == Some(&word) {
             continue;
         }
@@ -210,6 +210,6 @@ fn say(
         out.line(&format!("{}.{id} {name} {word}{reason}", run.id));
     }
     if run.state.ended == Some(event.at) {
-        out.line(&format!("{} {}", run.id, run.state.run().word()));
+        out.line(&format!("{} {}", run.id, run.state.shown()));
     }
 }
