@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use grove_testkit::needs;
 use grove_testkit::session::Session;
 use grove_testkit::shared;
 use serde_json::Value;
@@ -56,6 +57,7 @@ fn with_corpus() -> Session {
 
 #[test]
 fn the_numbers_are_those_of_the_catalog_of_every_host() {
+    needs![RealCollections];
     let session = with_corpus();
     let overview = session.json("");
     let rows = overview["hosts"].as_array().unwrap();
