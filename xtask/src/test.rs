@@ -111,11 +111,10 @@ fn run_all(verdict: &mut Verdict, run: Run) -> Result<(), String> {
 
 /// The arguments of `cargo test` that run exactly these tests.
 fn one_by_one(tests: &[LeftOut]) -> Vec<String> {
-    let packages: BTreeSet<&str> = tests.iter().map(|test| test.package.as_str()).collect();
-    let packages = packages.into_iter().flat_map(|name| ["--package", name]);
+    // Fewer packages would be built with fewer features, and so once more.
+    let all = "--workspace --lib --bins --tests -- --exact".split(' ');
     let names: BTreeSet<&str> = tests.iter().map(|test| test.test.as_str()).collect();
-    let filters = ["--", "--exact"].into_iter().chain(names);
-    packages.chain(filters).map(str::to_owned).collect()
+    all.chain(names).map(str::to_owned).collect()
 }
 
 /// Runs tests; against hosts, one that needs a program which is not there fails.
@@ -189,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_are_run_again_by_their_names_in_their_packages() {
+    fn tests_are_run_again_by_their_names() {
         let left_out = |package: &str, test: &str| LeftOut {
             package: package.to_owned(),
             test: test.to_owned(),
@@ -202,7 +201,7 @@ mod tests {
         ];
         assert_eq!(
             one_by_one(&tests).join(" "),
-            "--package grove --package grove-exec -- --exact a::b c"
+            "--workspace --lib --bins --tests -- --exact a::b c"
         );
     }
 }
