@@ -15,7 +15,9 @@ mod programs;
 mod reference;
 mod step;
 mod test;
+mod tested;
 mod tools;
+mod verdict;
 mod workspace;
 
 use std::process::ExitCode;
@@ -29,8 +31,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const USAGE: &str = "\
 cargo xtask <command>
 
-  test [--skip-install]         format, lints, references, build, tests and a short fuzz run;
-                                installs what the tests compare with into target/test-tools
+  test                          format, lints, references, build and tests; says how many tests were left out and why
+      [--against-hosts]         installs what the tests compare with into target/test-tools, and runs the tests that were
+                                left out by the last `test` of the same files, or else everything; and a short fuzz run
   closed                        what must never fail open, tried at full length: kills, swapped links, stale stamps
   record                        the recordings anew (workflows, `grove try`, the guide), after an agent, a chain or
                                 anything else that children are told was changed

@@ -2,12 +2,18 @@
 //!
 //! A step that fails does not stop the others; the verdict counts steps.
 
+use std::collections::BTreeSet;
 use std::env;
-use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use grove_testkit::need::{self, LeftOut};
 
 use crate::arguments::Arguments;
-use crate::{fuzz, reference, step, tools, workspace};
+use crate::tested::Run;
+use crate::verdict::Verdict;
+use crate::{fuzz, reference, step, tested, tools, workspace};
 
 /// A cold build on two cores takes minutes; only a hanging step meets this.
 const CARGO_LIMIT: Duration = Duration::from_hours(1);
@@ -30,32 +36,39 @@ const FUZZED: [(&str, &str, u64); 7] = [
 /// alone begins somewhere new each time.
 const PROPERTY_SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
 
+/// `cargo xtask test`: what holds with nothing but cargo, git and a shell, and with `--against-hosts` the rest.
 pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
-    let skip_install = arguments.flag("--skip-install");
+    let against_hosts = arguments.flag("--against-hosts");
     arguments.finish()?;
-
     let mut verdict = Verdict::default();
-    if !skip_install {
-        verdict.step("install skills-ref", tools::install_oracle);
-        verdict.step("install mcp", tools::install_mcp);
-        verdict.step("install pyyaml", tools::install_yaml);
-        verdict.step("install securesystemslib", tools::install_signatures);
-        verdict.step("install node", tools::install_node);
-        verdict.step("install mcp for node", tools::install_mcp_sdk);
-        verdict.step("install mcp conformance", tools::install_mcp_conformance);
-        verdict.step("install pi", tools::install_pi);
-        verdict.step("install claude", || tools::CLAUDE.install());
-        verdict.step("install codex", || tools::CODEX.install());
-        verdict.step("install copilot", || tools::COPILOT.install());
-        verdict.step("install strace and tmux", tools::install_system_packages);
+    let run = if against_hosts {
+        run_against_hosts(&mut verdict)?;
+        Run::AgainstHosts
+    } else {
+        run_all(&mut verdict, Run::Alone)?;
+        if verdict.has_passed() {
+            tested::remember()?;
+        }
+        Run::Alone
+    };
+    println!("\n{}", verdict.text(&tested::left_out(run)?));
+    Ok(verdict.exit_code())
+}
+
+/// Installs what tests compare with. What `cargo xtask test` has found to hold for the same files is not tried again.
+fn run_against_hosts(verdict: &mut Verdict) -> Result<(), String> {
+    install(verdict);
+    if tested::is_remembered() {
+        let before = tested::left_out(Run::Alone)?;
+        let account = tested::new_account(Run::AgainstHosts)?;
+        if !before.is_empty() {
+            verdict.step("cargo test of the rest", || {
+                cargo_test(&one_by_one(&before), Run::AgainstHosts, &account)
+            });
+        }
+    } else {
+        run_all(verdict, Run::AgainstHosts)?;
     }
-    verdict.step("cargo fmt", || cargo("fmt --all --check"));
-    verdict.step("cargo clippy", || {
-        cargo("clippy --workspace --all-targets --all-features -- -D warnings")
-    });
-    verdict.step("cargo run --release", || cargo("run --release -- try"));
-    verdict.step("references are current", reference::check);
-    verdict.step("cargo test", || cargo("test --workspace --no-fail-fast"));
     verdict.step("exact tokens", || {
         cargo("test --package grove --features exact-tokens --test it counted")
     });
@@ -64,8 +77,58 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
             fuzz::fuzz(target, &fuzz::Options::for_tests(runs, FUZZ_SECONDS))
         });
     }
-    verdict.print();
-    Ok(verdict.exit_code())
+    Ok(())
+}
+
+fn install(verdict: &mut Verdict) {
+    verdict.step("install system packages", tools::install_system_packages);
+    verdict.step("install skills-ref", tools::install_oracle);
+    verdict.step("install mcp", tools::install_mcp);
+    verdict.step("install pyyaml", tools::install_yaml);
+    verdict.step("install securesystemslib", tools::install_signatures);
+    verdict.step("install node", tools::install_node);
+    verdict.step("install mcp for node", tools::install_mcp_sdk);
+    verdict.step("install mcp conformance", tools::install_mcp_conformance);
+    verdict.step("install pi", tools::install_pi);
+    verdict.step("install claude", || tools::CLAUDE.install());
+    verdict.step("install codex", || tools::CODEX.install());
+    verdict.step("install copilot", || tools::COPILOT.install());
+}
+
+fn run_all(verdict: &mut Verdict, run: Run) -> Result<(), String> {
+    let account = tested::new_account(run)?;
+    verdict.step("cargo fmt", || cargo("fmt --all --check"));
+    verdict.step("cargo clippy", || {
+        cargo("clippy --workspace --all-targets --all-features -- -D warnings")
+    });
+    verdict.step("cargo run --release", || cargo("run --release -- try"));
+    verdict.step("references are current", reference::check);
+    verdict.step("cargo test", || {
+        cargo_test(&["--workspace".to_owned()], run, &account)
+    });
+    Ok(())
+}
+
+/// The arguments of `cargo test` that run exactly these tests.
+fn one_by_one(tests: &[LeftOut]) -> Vec<String> {
+    // Fewer packages would be built with fewer features, and so once more.
+    let all = "--workspace --lib --bins --tests -- --exact".split(' ');
+    let names: BTreeSet<&str> = tests.iter().map(|test| test.test.as_str()).collect();
+    all.chain(names).map(str::to_owned).collect()
+}
+
+/// Runs tests; against hosts, one that needs a program which is not there fails.
+fn cargo_test(arguments: &[String], run: Run, account: &Path) -> Result<(), String> {
+    let mut cargo = seeded_cargo();
+    cargo
+        .args(["test", "--no-fail-fast"])
+        .args(arguments)
+        .env(need::ACCOUNT, account)
+        .env_remove(need::STRICT);
+    if run == Run::AgainstHosts {
+        cargo.env(need::STRICT, "1");
+    }
+    step::show("cargo test", &mut cargo, CARGO_LIMIT)
 }
 
 /// `cargo xtask closed`: what the tests of failing closed try a little of, as much as was promised.
@@ -104,71 +167,41 @@ pub(crate) fn record(arguments: Arguments) -> Result<(), String> {
 }
 
 fn cargo(arguments: &str) -> Result<(), String> {
+    let mut cargo = seeded_cargo();
+    cargo.args(arguments.split(' '));
+    step::show(&format!("cargo {arguments}"), &mut cargo, CARGO_LIMIT)
+}
+
+/// cargo with the variables through which tests find what they need.
+fn seeded_cargo() -> Command {
     let mut cargo = workspace::cargo();
-    cargo.args(arguments.split(' ')).envs(tools::environment());
+    cargo.envs(tools::environment());
     let (seed, value) = PROPERTY_SEED;
     if env::var_os(seed).is_none() {
         cargo.env(seed, value);
     }
-    step::show(&format!("cargo {arguments}"), &mut cargo, CARGO_LIMIT)
+    cargo
 }
 
-/// The steps so far and how each went.
-#[derive(Debug, Default)]
-struct Verdict {
-    steps: Vec<Step>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-#[derive(Debug)]
-struct Step {
-    name: &'static str,
-    result: Result<(), String>,
-    elapsed: Duration,
-}
-
-impl Verdict {
-    fn step(&mut self, name: &'static str, run: impl FnOnce() -> Result<(), String>) {
-        eprintln!("==> {name}");
-        let start = Instant::now();
-        let result = run();
-        if let Err(reason) = &result {
-            eprintln!("==> {name} failed: {reason}");
-        }
-        self.steps.push(Step {
-            name,
-            result,
-            elapsed: start.elapsed(),
-        });
-    }
-
-    /// One line per step and the count as the last line.
-    fn print(&self) {
-        println!();
-        for step in &self.steps {
-            let seconds = step.elapsed.as_secs_f64();
-            match &step.result {
-                Ok(()) => println!("ok      {:<24}{seconds:>8.1} s", step.name),
-                Err(reason) => {
-                    let first_line = reason.lines().next().unwrap_or_default();
-                    println!("FAILED  {:<24}{seconds:>8.1} s  {first_line}", step.name);
-                }
-            }
-        }
-        let n_failed = self.n_failed();
-        println!("{} passed, {n_failed} failed", self.steps.len() - n_failed);
-    }
-
-    fn exit_code(&self) -> ExitCode {
-        match self.n_failed() {
-            0 => ExitCode::SUCCESS,
-            _ => ExitCode::FAILURE,
-        }
-    }
-
-    fn n_failed(&self) -> usize {
-        self.steps
-            .iter()
-            .filter(|step| step.result.is_err())
-            .count()
+    #[test]
+    fn tests_are_run_again_by_their_names() {
+        let left_out = |package: &str, test: &str| LeftOut {
+            package: package.to_owned(),
+            test: test.to_owned(),
+            missing: Vec::new(),
+        };
+        let tests = [
+            left_out("grove", "a::b"),
+            left_out("grove", "c"),
+            left_out("grove-exec", "a::b"),
+        ];
+        assert_eq!(
+            one_by_one(&tests).join(" "),
+            "--workspace --lib --bins --tests -- --exact a::b c"
+        );
     }
 }

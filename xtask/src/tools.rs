@@ -1,7 +1,7 @@
 //! What the tests and benchmarks compare with, installed into `target/test-tools`.
 //!
 //! Every install is idempotent: a marker holds the version it was made for. Nothing is installed
-//! outside that folder but `strace` and `tmux`, which only the system's package manager has.
+//! outside that folder but `strace`, `tmux`, `faketime` and Python itself, which only the system's package manager has.
 
 mod agents;
 mod marker;
@@ -16,11 +16,12 @@ pub(crate) use node::{
     pi_subagents_acceptance,
 };
 pub(crate) use oracle::{install_mcp, install_oracle, install_signatures, install_yaml};
-pub(crate) use system_packages::{install_system_package, install_system_packages, strace_program};
+pub(crate) use system_packages::{install_system_package, install_system_packages};
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use grove_testkit::need::variable;
 use grove_testkit::shared;
 
 use crate::workspace;
@@ -31,11 +32,11 @@ const INSTALL_LIMIT: Duration = Duration::from_mins(10);
 /// The variables through which the tests find what is installed; only what is there is named.
 pub(crate) fn environment() -> Vec<(&'static str, PathBuf)> {
     [
-        ("GROVE_ORACLE_PYTHON", oracle::python()),
-        ("GROVE_TEST_MCP_PYTHON", oracle::mcp_python()),
-        ("GROVE_TEST_MCP_SDK", node::mcp_sdk()),
-        ("GROVE_TEST_MCP_CONFORMANCE", node::mcp_conformance()),
-        ("GROVE_TEST_NODE", node_program()),
+        (variable::ORACLE_PYTHON, oracle::python()),
+        (variable::MCP_PYTHON, oracle::mcp_python()),
+        (variable::MCP_SDK, node::mcp_sdk()),
+        (variable::MCP_CONFORMANCE, node::mcp_conformance()),
+        (variable::NODE, node_program()),
         PI_AGENT.variable(),
         CLAUDE.variable(),
         CODEX.variable(),

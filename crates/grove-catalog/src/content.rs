@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use grove_spec::skill::{Parsed, Requirements, Skill, TreeKeys};
 
-use grove_spec::Digest;
+use grove_spec::{Code, Diagnostic, Digest};
 
 /// Facts about a skill file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct Flags {
     pub has_findings: bool,
     /// It declares children or a parent.
     pub has_tree_keys: bool,
+    /// It is for work with some files alone.
+    pub has_paths: bool,
 }
 
 /// A skill file's content, shared by all snapshots it is in.
@@ -93,6 +95,19 @@ impl Content {
     /// Whether there is nothing but the reason why the file is not used.
     pub fn is_refused(&self) -> bool {
         self.fingerprint == 0 && self.digest.is_none() && !self.flags.valid
+    }
+
+    /// Whether the file is text without frontmatter, which some hosts take for a body.
+    pub fn is_bare(&self) -> bool {
+        let is_fence = |finding: &Diagnostic| {
+            matches!(
+                finding.code,
+                Code::FrontmatterMissing | Code::FrontmatterUnclosed | Code::UnsupportedFrontmatter
+            )
+        };
+        let has_block = self.flags.has_frontmatter || self.is_refused();
+        let mut errors = self.parsed().diagnostics.iter().filter(|it| it.is_error());
+        !has_block && errors.all(is_fence)
     }
 
     /// Facts that decide without unpacking.
@@ -176,6 +191,7 @@ impl Flags {
             has_requirements: parsed.skill.requirements.is_some(),
             has_findings: !parsed.diagnostics.is_empty(),
             has_tree_keys: parsed.skill.tree_keys().is_some(),
+            has_paths: parsed.skill.is_for_some_files(),
         }
     }
 }
@@ -191,6 +207,7 @@ impl Flags {
             self.has_requirements,
             self.has_findings,
             self.has_tree_keys,
+            self.has_paths,
         ]
         .iter()
         .enumerate()
@@ -208,6 +225,7 @@ impl Flags {
             has_requirements: bit(4),
             has_findings: bit(5),
             has_tree_keys: bit(6),
+            has_paths: bit(7),
         }
     }
 }

@@ -25,6 +25,13 @@ pub(crate) fn reason(rules: &Identity, skill: &Skill) -> Option<Reason> {
             "add `description:` to its frontmatter",
         ));
     }
+    if rules.honours_paths && skill.content.flags().has_paths {
+        return Some(Reason::new(
+            "paths",
+            "this host tells of a skill with `paths` once a file that they name is worked with",
+            "take `paths:` out of its frontmatter if it is for all work",
+        ));
+    }
     let is_repaired = || {
         let findings = &skill.content.parsed().diagnostics;
         findings.iter().any(|one| one.code == Code::YamlRepaired)

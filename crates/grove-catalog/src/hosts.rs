@@ -141,6 +141,12 @@ pub struct Identity {
     /// How it reads frontmatter that is not quite YAML, where it repairs some.
     #[serde(default)]
     pub frontmatter: FrontmatterReading,
+    /// Whether a file without frontmatter is a skill, all of it body.
+    #[serde(default)]
+    pub bare_files: bool,
+    /// Whether a skill with `paths` is left out until a file that they name is worked with.
+    #[serde(default)]
+    pub honours_paths: bool,
     /// Whether a folder nearer to the working folder goes before one that the host names first.
     #[serde(default = "yes")]
     pub nearest_first: bool,

@@ -90,6 +90,8 @@ impl Rules {
             honours_invocation: true,
             repairs: true,
             frontmatter: FrontmatterReading::Grove,
+            bare_files: false,
+            honours_paths: false,
             nearest_first: true,
             requirements: true,
             order: Vec::new(),
@@ -219,7 +221,7 @@ impl Policy<'_> {
 
     fn refusal(&self, skill: &Skill) -> Option<(State, Vec<Reason>)> {
         let flags = skill.content.flags();
-        if !flags.valid {
+        if !flags.valid && !(self.rules.bare_files && skill.content.is_bare()) {
             return invalid(&skill.content.parsed().diagnostics);
         }
         let root = self.roots.get(skill.place.root)?;

@@ -280,8 +280,12 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let after = pages::after(request)?;
+        let client = context.client_info().filter(|_| self.is_beside_host);
         let listing = self.run(&context, move |library, _, _| {
-            prompts::list(&library.look_with_agents().snapshot, after.as_deref())
+            let look = library.look_with_agents();
+            let client = client.as_ref().map(|client| client.name.as_str());
+            let called = library.called_in(client, &look);
+            prompts::list(&look.snapshot, &called, after.as_deref())
         });
         let (prompts, next_cursor) = listing.await?;
         let mut result = ListPromptsResult::with_all_items(prompts);

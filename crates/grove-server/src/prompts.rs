@@ -1,6 +1,6 @@
 //! Skills that people may call, as prompts: `/name arguments` through another door. Agents and chains stand among them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use grove_catalog::address;
 use grove_catalog::identity::name_key;
@@ -70,15 +70,20 @@ fn prompt_name(name: String) -> String {
     }
 }
 
-/// A page of prompts after one, and the cursor of the next page.
-pub(crate) fn list(snapshot: &Snapshot, after: Option<&str>) -> (Vec<Prompt>, Option<String>) {
+/// A page of prompts after one, and the cursor of the next page; without the skills that are called in the host already.
+pub(crate) fn list(
+    snapshot: &Snapshot,
+    called: &BTreeSet<usize>,
+    after: Option<&str>,
+) -> (Vec<Prompt>, Option<String>) {
     use std::ops::Bound::{Excluded, Unbounded};
     let (skills, agents) = (all(snapshot), agents::offered(&snapshot.agents));
     let chains = chains::offered(&snapshot.chains);
     let bounds = (after.map_or(Unbounded, Excluded), Unbounded);
     // One more than a page of each, so that it is known whether there is a next one.
-    let skills = skills.range::<str, _>(bounds).take(PAGE + 1);
-    let skills = skills.filter_map(|(name, offered)| {
+    let skills = skills.range::<str, _>(bounds);
+    let skills = skills.filter(|(_, offered)| !called.contains(&offered.skill));
+    let skills = skills.take(PAGE + 1).filter_map(|(name, offered)| {
         let skill = snapshot.skills.get(offered.skill)?;
         let description = skill.description().map(one_line);
         Some(Prompt::new(name, description, Some(arguments(skill))))

@@ -3,12 +3,12 @@
 //! Every request looks before it answers, which costs one walk of stats that requests at the same moment share, so
 //! an answer is never older than the request. What was seen is read without a lock: only searches wait for one another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grove_catalog::Digest;
 use grove_catalog::disclosure::{Node, list_children};
-use grove_catalog::hosts;
+use grove_catalog::hosts::{self, Host};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::live::LiveLibrary;
 use grove_skills::search::{Audience, Query, Searcher, anything_fits};
@@ -99,6 +99,25 @@ impl ServedLibrary {
         let Some(host) = client.and_then(hosts::by_mcp_client) else {
             return ListedByHost::default();
         };
+        let theirs = self.look_of(&host, look);
+        ListedByHost {
+            addresses: host_lists::told_by_host(&look.snapshot, &theirs, &host),
+            title: host.title,
+        }
+    }
+
+    /// The skills that a person calls by name in a client that is a known host, without this server; none in any other.
+    pub(crate) fn called_in(&self, client: Option<&str>, look: &Look) -> BTreeSet<usize> {
+        let host = client.and_then(hosts::by_mcp_client);
+        let called = host.map(|host| {
+            let theirs = self.look_of(&host, look);
+            host_lists::called_in_host(&look.snapshot, &theirs)
+        });
+        called.unwrap_or_default()
+    }
+
+    /// What a host finds where we look.
+    fn look_of(&self, host: &Host, look: &Look) -> Look {
         let mut libraries = locked(&self.hosts);
         let library = libraries.entry(host.name.clone()).or_insert_with(|| {
             let request = Request {
@@ -107,11 +126,7 @@ impl ServedLibrary {
             };
             Library::new((*look.world.environment).clone(), request)
         });
-        let theirs = library.look();
-        ListedByHost {
-            addresses: host_lists::told_by_host(&look.snapshot, &theirs, &host),
-            title: host.title,
-        }
+        library.look()
     }
 
     /// Where each skill of a snapshot is served.

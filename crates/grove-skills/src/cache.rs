@@ -20,7 +20,7 @@ use grove_spec::skill::Parsed;
 use crate::trusting::FolderCache;
 
 /// Rises whenever what is read out of a file, or how it is stored, changes.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 const MAX_CACHE_BYTES: u64 = 1 << 30;
 const MAX_CACHE_FILES: usize = 256;
 

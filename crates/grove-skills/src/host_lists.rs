@@ -61,15 +61,33 @@ pub fn told_by_host(own: &Snapshot, theirs: &Look, host: &Host) -> Vec<String> {
         .iter()
         .filter(|one| matches!(one.how, How::Full | How::Shortened(_)));
     let told = told.filter_map(|one| theirs.snapshot.skills.get(one.skill));
-    let told: BTreeSet<PathBuf> = told
-        .flat_map(|it| locations(&theirs.snapshot, it))
-        .collect();
-    let skills = own.skills.iter().enumerate();
-    let skills = skills.filter(|(at, skill)| {
+    let known = leaves_among(own, &theirs.snapshot, told);
+    let known = known.into_iter().filter_map(|at| own.skills.get(at));
+    known.map(|skill| own.address(skill)).collect()
+}
+
+/// The skills in Grove's own view that a person calls by name in a host without a server, by the files that they are;
+/// however little of its model's list they have. One with skills below it is not among them. `theirs` was looked at with the
+/// eyes of the host.
+pub fn called_in_host(own: &Snapshot, theirs: &Look) -> BTreeSet<usize> {
+    let skills = theirs.snapshot.skills.iter();
+    let called = skills.filter(|skill| skill.state.is_offered() && skill.user_invocable());
+    leaves_among(own, &theirs.snapshot, called)
+}
+
+/// The skills without skills below them that are the same files as some of another view.
+fn leaves_among<'a>(
+    own: &Snapshot,
+    theirs: &'a Snapshot,
+    skills: impl Iterator<Item = &'a Skill>,
+) -> BTreeSet<usize> {
+    let files: BTreeSet<PathBuf> = skills.flat_map(|it| locations(theirs, it)).collect();
+    let own_skills = own.skills.iter().enumerate();
+    let same = own_skills.filter(|(at, skill)| {
         let is_leaf = own.tree.children(*at).is_empty();
-        is_leaf && locations(own, skill).any(|file| told.contains(&file))
+        is_leaf && locations(own, skill).any(|file| files.contains(&file))
     });
-    skills.map(|(_, skill)| own.address(skill)).collect()
+    same.map(|(at, _)| at).collect()
 }
 
 /// The files that a skill is, however they are reached.

@@ -1,9 +1,8 @@
 //! Real agent programs, run offline against a [`ModelServer`] in a home of their own.
 //!
-//! `cargo xtask test` installs them and names them in variables. They see nothing of the machine: the
+//! `cargo xtask test --against-hosts` installs them and names them in variables. They see nothing of the machine: the
 //! environment is built from nothing, and every folder they know is below one temporary folder.
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,6 +11,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::model_server::ModelServer;
+use crate::need::Need;
 use crate::process::{self, Finished};
 use crate::session::PATH;
 
@@ -103,16 +103,6 @@ impl AgentProgram {
     }
 }
 
-/// What a variable names.
-fn installed(variable: &str) -> Result<PathBuf, String> {
-    let path = env::var_os(variable).map(PathBuf::from);
-    path.filter(|path| path.exists()).ok_or_else(|| {
-        format!(
-            "{variable} does not name what it should; `cargo xtask test` installs it and sets it"
-        )
-    })
-}
-
 /// A command without any environment.
 fn alone(program: &Path) -> Command {
     let mut command = Command::new(program);
@@ -121,7 +111,7 @@ fn alone(program: &Path) -> Command {
 }
 
 fn claude(url: &str, prompt: &str) -> Result<Command, String> {
-    let mut command = alone(&installed("GROVE_TEST_CLAUDE")?);
+    let mut command = alone(&Need::Claude.find()?);
     command
         .args(["-p", prompt, "--output-format", "stream-json", "--verbose"])
         // A model whose context window and whose characters per token it knows.
@@ -134,7 +124,7 @@ fn claude(url: &str, prompt: &str) -> Result<Command, String> {
 }
 
 fn codex(url: &str, prompt: &str) -> Result<Command, String> {
-    let mut command = alone(&installed("GROVE_TEST_CODEX")?);
+    let mut command = alone(&Need::Codex.find()?);
     let provider = format!(
         "model_providers.fake={{name=\"fake\",base_url=\"{url}/v1\",wire_api=\"responses\",\
          env_key=\"FAKE_KEY\",request_max_retries=1,stream_max_retries=1}}"
@@ -150,7 +140,7 @@ fn codex(url: &str, prompt: &str) -> Result<Command, String> {
 }
 
 fn copilot(url: &str, prompt: &str) -> Result<Command, String> {
-    let mut command = alone(&installed("GROVE_TEST_COPILOT")?);
+    let mut command = alone(&Need::Copilot.find()?);
     command
         .args(["-p", prompt, "--output-format", "json"])
         .args(["--allow-all-tools", "--no-auto-update", "--trust-folder"])
@@ -162,8 +152,8 @@ fn copilot(url: &str, prompt: &str) -> Result<Command, String> {
 }
 
 fn pi(url: &str, home: &Path, prompt: &str) -> Result<Command, String> {
-    let mut command = alone(&installed("GROVE_TEST_NODE")?);
-    let modules = installed("GROVE_TEST_PI")?;
+    let mut command = alone(&Need::Node.find()?);
+    let modules = Need::Pi.find()?;
     let settings = home.join(".pi/agent");
     let models = json!({ "providers": { "fake": {
         "baseUrl": format!("{url}/v1"),

@@ -3,9 +3,11 @@
 pub mod agent_program;
 pub mod catalog_reader;
 pub mod escapes;
+pub mod hostile;
 pub mod hostile_repositories;
 pub mod library;
 pub mod model_server;
+pub mod need;
 pub mod process;
 pub mod process_shapes;
 pub mod session;

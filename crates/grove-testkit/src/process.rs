@@ -151,6 +151,14 @@ pub fn stream(command: &mut Command, limit: Duration) -> io::Result<Finished> {
     })
 }
 
+/// The command `kill` of the shell, to which a signal and process ids are added: the program of that name comes in a
+/// package that not every machine has.
+pub fn kill() -> Command {
+    let mut kill = Command::new("sh");
+    kill.args(["-c", "kill \"$@\"", "kill"]);
+    kill
+}
+
 /// A child whose lines are read while it runs, and that is killed when it is dropped.
 #[derive(Debug)]
 pub struct Running {

@@ -1,22 +1,16 @@
-//! Where the corpora are: real skills and hostile folders that this repository does not hold.
+//! The place of the collections of real skills, which this repository does not hold.
 //!
 //! They lie in a folder `shared` beside the repository, or where `GROVE_SHARED` points. They are
-//! read-only; whoever has to write works on a copy.
+//! read-only; a test that has to write works on a copy.
 
 use std::fs;
 use std::io;
+#[cfg(test)]
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
-
-use crate::process;
 
 /// Names the folder of the corpora when it is not beside the repository.
 pub const SHARED_VARIABLE: &str = "GROVE_SHARED";
-
-/// Making the 5,000 folders of one hostile case takes seconds, and minutes where others keep the disk busy.
-const MAKE_LIMIT: Duration = Duration::from_mins(10);
 
 /// The folder that holds `corpus/`.
 pub fn shared() -> Result<PathBuf, String> {
@@ -32,24 +26,10 @@ pub fn real_corpus() -> Result<PathBuf, String> {
     existing(shared()?.join("corpus/real"))
 }
 
-/// The hostile cases as they are stored: without links, sockets and odd names, and read-only.
-pub fn hostile_corpus() -> Result<PathBuf, String> {
+/// The hostile cases as they were first written, with a script for what git cannot hold; the repository has them as
+/// [rows](crate::hostile).
+pub fn hostile_originals() -> Result<PathBuf, String> {
     existing(shared()?.join("corpus/hostile"))
-}
-
-/// Copies the hostile cases into the folder `dest`, makes the copy writable and completes it with
-/// what a repository cannot hold. Takes seconds: share one copy among the tests of a file.
-pub fn hostile_copy(dest: &Path) -> Result<PathBuf, String> {
-    let source = hostile_corpus()?;
-    let place = dest.display();
-    copy_writable(&source, dest)
-        .map_err(|error| format!("cannot copy the hostile corpus to {place}: {error}"))?;
-    let mut make = Command::new("bash");
-    make.arg("make.sh").current_dir(dest);
-    process::capture(&mut make, MAKE_LIMIT)
-        .map_err(|error| format!("cannot run make.sh of the hostile corpus: {error}"))?
-        .require_success("make.sh of the hostile corpus")?;
-    Ok(dest.to_owned())
 }
 
 /// Every file in a folder and those below it, in the order of their paths.
@@ -80,14 +60,14 @@ fn existing(folder: PathBuf) -> Result<PathBuf, String> {
 
 fn missing(folder: &Path) -> String {
     format!(
-        "the test corpora are missing: {} is not a folder; put the folder `shared` beside the \
-         repository, or set {SHARED_VARIABLE} to the folder that holds corpus/real and \
-         corpus/hostile",
+        "the collections of real skills are missing: {} is not a folder; put the folder `shared` \
+         beside the repository, or set {SHARED_VARIABLE} to the folder that holds corpus/real",
         folder.display()
     )
 }
 
-fn copy_writable(source: &Path, dest: &Path) -> io::Result<()> {
+#[cfg(test)]
+pub(crate) fn copy_writable(source: &Path, dest: &Path) -> io::Result<()> {
     fs::create_dir_all(dest)?;
     for entry in fs::read_dir(source)? {
         let entry = entry?;
@@ -128,16 +108,6 @@ mod tests {
         assert_eq!(mode & 0o777, 0o755);
         let target = fs::read_link(dest.join("link")).unwrap();
         assert_eq!(target, Path::new("inner/missing"));
-    }
-
-    #[test]
-    fn the_copy_of_the_hostile_corpus_has_what_a_repository_cannot_hold() {
-        let dir = tempfile::tempdir().unwrap();
-        let copy = hostile_copy(&dir.path().join("hostile")).unwrap();
-        let link = copy.join("a01-symlink-skill-dir-escape/root/.agents/skills/evil");
-        assert!(fs::symlink_metadata(link).unwrap().is_symlink());
-        let wide = copy.join("a15-wide-5000-entries/root/.agents/skills");
-        assert!(fs::read_dir(wide).unwrap().count() >= 5_000);
     }
 
     #[test]

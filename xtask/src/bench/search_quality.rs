@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::search::{Audience, Hit, Query, Searcher, anything_fits};
 use grove_skills::{Environment, Library, Look, Request, View};
+use grove_testkit::needs;
 use grove_testkit::shared;
 use serde::Deserialize;
 
@@ -265,6 +266,7 @@ mod tests {
 
     #[test]
     fn no_task_says_what_its_skill_says() {
+        needs![RealCollections];
         let library = &mut library(&shared::real_corpus().unwrap());
         let snapshot = library.load();
         let words = |text: &str| -> Vec<String> {

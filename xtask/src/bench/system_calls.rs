@@ -10,9 +10,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use grove_testkit::need::Need;
+
 use super::pi;
 use super::work::Work;
-use crate::{step, tools, workspace};
+use crate::{step, workspace};
 
 /// Traced calls are some ten times slower.
 const TRACE_LIMIT: Duration = Duration::from_mins(5);
@@ -51,7 +53,7 @@ pub(crate) fn of_pi(library: &Path) -> Result<Counts, String> {
 }
 
 fn trace(command: &Command) -> Result<Counts, String> {
-    let strace = tools::strace_program().ok_or("strace is not installed")?;
+    let strace = Need::Strace.find()?;
     let summary = workspace::target().join("bench/strace.txt");
     let mut traced = Command::new(strace);
     traced.args(["-f", "-c", "-o"]).arg(&summary).arg("--");

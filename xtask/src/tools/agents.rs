@@ -6,6 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use grove_testkit::need::variable;
+
 use super::node::{PI, PI_VERSION, newest_version, npm_install};
 use super::{folder, marker};
 
@@ -26,7 +28,7 @@ pub(crate) const CLAUDE: Agent = Agent {
     name: "claude",
     package: "@anthropic-ai/claude-code",
     version: "2.1.197",
-    variable: "GROVE_TEST_CLAUDE",
+    variable: variable::CLAUDE,
     platforms: Some("claude-code-linux-"),
     program: "claude",
 };
@@ -35,7 +37,7 @@ pub(crate) const CODEX: Agent = Agent {
     name: "codex",
     package: "@openai/codex",
     version: "0.166.0",
-    variable: "GROVE_TEST_CODEX",
+    variable: variable::CODEX,
     platforms: Some("codex-linux-"),
     program: "vendor/*/bin/codex",
 };
@@ -44,7 +46,7 @@ pub(crate) const COPILOT: Agent = Agent {
     name: "copilot",
     package: "@github/copilot",
     version: "1.0.102",
-    variable: "GROVE_TEST_COPILOT",
+    variable: variable::COPILOT,
     platforms: Some("copilot-linux-"),
     program: "copilot",
 };
@@ -53,7 +55,7 @@ pub(crate) const PI_AGENT: Agent = Agent {
     name: "pi",
     package: PI,
     version: PI_VERSION,
-    variable: "GROVE_TEST_PI",
+    variable: variable::PI,
     platforms: None,
     // The tests take the folder with all of its modules.
     program: "",
@@ -117,7 +119,7 @@ impl Agent {
         if !marker::is_installed(self.name, self.version) {
             let package = self.package;
             return Err(format!(
-                "{package} is not installed; run `cargo xtask test`"
+                "{package} is not installed; run `cargo xtask test --against-hosts`"
             ));
         }
         self.program_in(self.name)

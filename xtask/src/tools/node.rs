@@ -70,7 +70,7 @@ fn package_in(name: &str, package: &str, version: &str) -> Result<PathBuf, Strin
         Ok(folder().join(name).join("node_modules").join(package))
     } else {
         Err(format!(
-            "{package} is not installed; run `cargo xtask test`"
+            "{package} is not installed; run `cargo xtask test --against-hosts`"
         ))
     }
 }
@@ -115,7 +115,7 @@ pub(crate) fn node_program() -> Result<PathBuf, String> {
     if marker::is_installed("node", NODE_REQUIREMENT) {
         Ok(node_link().join("bin/node"))
     } else {
-        Err("Node 24 is not installed; run `cargo xtask test`".to_owned())
+        Err("Node 24 is not installed; run `cargo xtask test --against-hosts`".to_owned())
     }
 }
 
@@ -124,7 +124,7 @@ pub(super) fn pi_modules() -> Result<PathBuf, String> {
     if marker::is_installed("pi", PI_VERSION) {
         Ok(pi_folder().join("node_modules"))
     } else {
-        Err("pi is not installed; run `cargo xtask test`".to_owned())
+        Err("pi is not installed; run `cargo xtask test --against-hosts`".to_owned())
     }
 }
 

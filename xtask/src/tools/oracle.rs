@@ -56,7 +56,7 @@ pub(super) fn mcp_python() -> Result<PathBuf, String> {
     if marker::is_installed("mcp", MCP_VERSION) && has_server {
         Ok(environment_python())
     } else {
-        Err("the MCP SDK is not installed; run `cargo xtask test`".to_owned())
+        Err("the MCP SDK is not installed; run `cargo xtask test --against-hosts`".to_owned())
     }
 }
 
@@ -65,7 +65,7 @@ pub(super) fn python() -> Result<PathBuf, String> {
     if marker::is_installed("skills-ref", VERSION) {
         Ok(environment_python())
     } else {
-        Err("skills-ref is not installed; run `cargo xtask test`".to_owned())
+        Err("skills-ref is not installed; run `cargo xtask test --against-hosts`".to_owned())
     }
 }
 

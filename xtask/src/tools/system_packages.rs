@@ -1,25 +1,45 @@
 //! Programs that only the system's package manager has: `strace`, which counts system calls, `tmux`, which is a terminal
-//! for tests, and `faketime`, a clock that can be set.
+//! for tests, `faketime`, a clock that can be set, and the Python that makes the environment of the others.
 
-use std::env;
-use std::path::PathBuf;
 use std::process::Command;
+
+use grove_testkit::need;
 
 use super::{INSTALL_LIMIT, retry};
 use crate::step;
 
 /// Installs them from the system's packages unless they are there.
 pub(crate) fn install_system_packages() -> Result<(), String> {
-    ["strace", "tmux", "faketime"]
+    ["strace", "tmux", "faketime", "python3"]
         .into_iter()
-        .try_for_each(install_system_package)
+        .try_for_each(install_system_package)?;
+    for (program, package) in [("script", "bsdutils"), ("pgrep", "procps")] {
+        if need::on_path(program).is_err() {
+            install(package)?;
+        }
+    }
+    if has_venv() {
+        return Ok(());
+    }
+    install("python3-venv")
 }
 
 /// Installs a program whose package has its name, unless it is there.
 pub(crate) fn install_system_package(package: &str) -> Result<(), String> {
-    if find_on_path(package).is_some() {
+    if need::on_path(package).is_ok() {
         return Ok(());
     }
+    install(package)
+}
+
+/// Whether Python can make an environment with pip, which some systems keep in a package of its own.
+fn has_venv() -> bool {
+    let mut python = Command::new("python3");
+    python.args(["-m", "ensurepip", "--version"]);
+    step::quiet("python3 -m ensurepip", &mut python, INSTALL_LIMIT).is_ok()
+}
+
+fn install(package: &str) -> Result<(), String> {
     eprintln!("installing {package}");
     let install = ["install", "--yes", "--no-install-recommends", package];
     // The package lists may be missing or too old, which only shows when an install fails.
@@ -31,15 +51,10 @@ pub(crate) fn install_system_package(package: &str) -> Result<(), String> {
     })
 }
 
-/// The program `strace`, when there is one.
-pub(crate) fn strace_program() -> Option<PathBuf> {
-    find_on_path("strace")
-}
-
 fn apt_get(arguments: &[&str]) -> Result<(), String> {
     let mut command = if rustix::process::geteuid().is_root() {
         Command::new("apt-get")
-    } else if find_on_path("sudo").is_some() {
+    } else if need::on_path("sudo").is_ok() {
         let mut sudo = Command::new("sudo");
         // Without a password that was given before, this fails instead of asking.
         sudo.args(["--non-interactive", "apt-get"]);
@@ -56,11 +71,4 @@ fn apt_get(arguments: &[&str]) -> Result<(), String> {
         .env("DEBIAN_FRONTEND", "noninteractive");
     let what = format!("apt-get {}", arguments.first().unwrap_or(&""));
     step::quiet(&what, &mut command, INSTALL_LIMIT).map(drop)
-}
-
-fn find_on_path(program: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path)
-        .map(|folder| folder.join(program))
-        .find(|candidate| candidate.is_file())
 }

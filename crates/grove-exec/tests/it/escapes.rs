@@ -10,11 +10,11 @@ use std::process::{Child, Command, Stdio};
 
 use grove_exec::{Exit, Held, Keeper, Order, Sandbox, Seclusion, StopTokens};
 use grove_testkit::escapes::{ESCAPES, Escape};
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 
 pub(crate) fn python() -> PathBuf {
-    let variable = "GROVE_ORACLE_PYTHON";
-    let path = std::env::var_os(variable).map(PathBuf::from);
-    path.unwrap_or_else(|| panic!("{variable} is not set: `cargo xtask test` sets it"))
+    Need::OraclePython.path()
 }
 
 fn printed_by(script: &str) -> String {
@@ -198,6 +198,7 @@ async fn is_held(escape: &Escape, network: bool) -> Result<(), String> {
 
 #[tokio::test]
 async fn every_way_out_is_held_and_leads_out_without_the_sandbox() {
+    needs![OraclePython];
     let version = rules_version();
     if version < 6 {
         println!("this kernel has rules of version {version}: signals are not held before 6");
@@ -223,6 +224,7 @@ async fn every_way_out_is_held_and_leads_out_without_the_sandbox() {
 
 #[tokio::test]
 async fn with_the_network_only_the_network_is_open() {
+    needs![OraclePython];
     if rules_version() < 6 {
         println!("this kernel is older than what is shown here");
         return;
@@ -251,6 +253,7 @@ async fn with_the_network_only_the_network_is_open() {
 
 #[tokio::test]
 async fn what_a_command_needs_is_left_to_it() {
+    needs![OraclePython];
     let outside = Outside::new();
     let program = r"
 import os, resource, signal, socket, subprocess, sys, tempfile, threading
@@ -278,6 +281,7 @@ print('FINE')
 
 #[tokio::test]
 async fn with_the_home_as_its_folder_a_command_writes_nothing_that_others_run() {
+    needs![OraclePython];
     let outside = Outside::new();
     for (file, text) in [("home/.bashrc", "x"), ("home/project/own", "x")] {
         std::fs::create_dir_all(outside.path(file).parent().unwrap()).unwrap();
@@ -333,6 +337,7 @@ tried('folder', lambda: os.rename(HOME + '/.local', HOME + '/project/y'))
 
 #[tokio::test]
 async fn a_folder_with_secrets_in_it_is_open_but_for_them() {
+    needs![OraclePython];
     let outside = Outside::new();
     std::fs::write(outside.path("home/plain"), "x").unwrap();
     std::fs::create_dir_all(outside.path("home/.config/gh")).unwrap();

@@ -10,6 +10,8 @@ use grove_exec::{
 };
 use grove_plan::ModelFailure;
 use grove_testkit::model_server::{ModelServer, Script, ScriptFile};
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 use serde_json::{Value, json};
 
 /// Longer than a turn takes on a busy machine.
@@ -62,20 +64,16 @@ impl World {
         format!("{}/1/1", folder.to_string_lossy())
     }
 
-    /// The program that `cargo xtask test` installed.
+    /// The program that `cargo xtask test --against-hosts` installed.
     fn binary(&self) -> PathBuf {
-        let installed = |variable: &str| {
-            let path = std::env::var_os(variable).map(PathBuf::from);
-            path.unwrap_or_else(|| panic!("{variable} is not set: `cargo xtask test` sets it"))
-        };
         match self.program.name {
-            "claude" => installed("GROVE_TEST_CLAUDE"),
-            "codex" => installed("GROVE_TEST_CODEX"),
-            "copilot" => installed("GROVE_TEST_COPILOT"),
+            "claude" => Need::Claude.path(),
+            "codex" => Need::Codex.path(),
+            "copilot" => Need::Copilot.path(),
             _ => {
-                let script = installed("GROVE_TEST_PI");
+                let script = Need::Pi.path();
                 let script = script.join("@earendil-works/pi-coding-agent/dist/cli.js");
-                let node = installed("GROVE_TEST_NODE");
+                let node = Need::Node.path();
                 let text = format!(
                     "#!/bin/sh\nexec {} {} \"$@\"\n",
                     node.display(),
@@ -201,6 +199,7 @@ fn shell_call(program: &Program) -> Value {
 
 #[tokio::test]
 async fn every_program_is_told_the_task_answers_and_uses_a_tool() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     for program in PROGRAMS.into_iter().take(4) {
         let script = json!({
             "marked": [{ "marker": "TASK-MARK", "turns": [
@@ -245,6 +244,7 @@ async fn every_program_is_told_the_task_answers_and_uses_a_tool() {
 
 #[tokio::test]
 async fn a_provider_that_refuses_is_a_failure_whatever_the_program_says() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     async fn is_refused(program: &'static Program) {
         let refusal = json!({ "error": { "status": 401, "message": "bad key" } });
         let world = World::new(program, json!({ "otherwise": refusal }));

@@ -176,9 +176,7 @@ async fn what_a_killed_keeper_leaves_is_ended_whatever_it_did() {
         // The shell's parent is the keeper.
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", marked[0].pid)).unwrap();
         let parent = stat.rsplit(')').next().unwrap().split(' ').nth(2).unwrap();
-        let killed = std::process::Command::new("kill")
-            .args(["-9", parent])
-            .status();
+        let killed = grove_testkit::process::kill().args(["-9", parent]).status();
         assert!(killed.unwrap().success());
     };
     let (ended, ()) = tokio::join!(keeper.run(&order, &never, |_| {}), killer);

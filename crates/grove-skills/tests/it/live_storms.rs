@@ -10,6 +10,7 @@ use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_skills::live::{LiveLibrary, Options, Subscription, What};
 use grove_skills::{Environment, Library};
 use grove_spec::Code;
+use grove_testkit::needs;
 use proptest::prelude::*;
 
 const EDITS: u32 = 10_000;
@@ -225,6 +226,7 @@ fn inside_a_namespace_with_three_watches() {
 
 #[test]
 fn when_the_kernel_gives_three_watches_it_takes_three_seconds_at_most() {
+    needs![Namespaces];
     let namespace = |script: &str| {
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user", "sh", "-c", script]);

@@ -121,6 +121,14 @@ impl Skill {
         self.details.as_deref().unwrap_or(&NONE)
     }
 
+    /// Whether `paths` leave out any file, as Claude Code reads them.
+    pub fn is_for_some_files(&self) -> bool {
+        let paths = self.details().paths.iter();
+        let paths = paths.map(|path| path.strip_suffix("/**").unwrap_or(path));
+        let mut paths = paths.filter(|path| !path.is_empty());
+        paths.any(|path| path != "**")
+    }
+
     /// What it says about its place in a tree.
     pub fn tree_keys(&self) -> Option<&TreeKeys> {
         self.details.as_deref()?.tree.as_deref()

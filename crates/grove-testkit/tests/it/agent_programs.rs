@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use grove_testkit::agent_program::AgentProgram;
 use grove_testkit::model_server::{ModelServer, Reply, Script};
+use grove_testkit::needs;
 use serde_json::json;
 
 const TURN: Duration = Duration::from_mins(5);
@@ -24,6 +25,7 @@ fn read_call(program: AgentProgram, path: &str) -> Reply {
 
 #[test]
 fn a_scripted_tool_call_is_run_and_its_result_comes_back() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     for program in AgentProgram::ALL {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();

@@ -12,6 +12,7 @@ use grove_catalog::root::{Root, Source};
 use grove_catalog::snapshot::Skill;
 use grove_fs::files;
 use grove_skills::Environment;
+use grove_spec::Code;
 use grove_spec::text::one_line;
 use serde::Serialize;
 use serde_json::json;
@@ -101,8 +102,9 @@ fn nowhere(views: &[HostView], name: &str, environment: &Environment) -> Command
     let roots: BTreeSet<String> = roots.map(|root| tilde(&root.path, environment)).collect();
     let error = CommandError::finding(message);
     let error = error.hint(entry_listing::hint_for(&near(views, name), "skill"));
-    let error = no_agents(views, name, environment)
+    let error = misnamed(views, name, environment)
         .into_iter()
+        .chain(no_agents(views, name, environment))
         .fold(error, CommandError::hint);
     let elsewhere = host_views::not_followed(views, environment);
     let error = elsewhere.fold(error, CommandError::hint);
@@ -112,6 +114,27 @@ fn nowhere(views: &[HostView], name: &str, environment: &Environment) -> Command
     }
     let roots: Vec<String> = roots.into_iter().collect();
     error.hint(format!("looked in {}", roots.join(", ")))
+}
+
+/// What was said of files in a folder of this name that would be skills in other letters.
+fn misnamed(views: &[HostView], name: &str, environment: &Environment) -> BTreeSet<String> {
+    let findings = views
+        .iter()
+        .flat_map(|view| &view.look.snapshot.diagnostics);
+    let about = findings.filter(|finding| finding.code == Code::FileNameCase);
+    let about = about.filter_map(|finding| {
+        let file = finding.file.as_ref()?;
+        let folder = file.parent()?;
+        let is_named = folder.file_name().is_some_and(|folder| folder == name);
+        is_named.then(|| {
+            format!(
+                "{}: {}; rename it",
+                tilde(file, environment),
+                one_line(&finding.message)
+            )
+        })
+    });
+    about.collect()
 }
 
 /// What was said of files of this name in folders for agents that are no agents.
@@ -172,8 +195,8 @@ trait Shown: Entry {
     /// What a host says of one that is there and not refused.
     fn shown(&self, view: &HostView, at: usize) -> Said;
 
-    /// How a host that does not look where one lies would have it.
-    fn brought_to(host: &Host, name: &str) -> Option<String>;
+    /// How a host that does not look where one lies would have it: one of a project in that project's folder.
+    fn brought_to(host: &Host, name: &str, project: Option<&str>) -> Option<String>;
 
     /// The folder of such files that one is in.
     fn folder_of(file: &Path) -> &Path;
@@ -222,7 +245,15 @@ impl Shown for Skill {
         }
     }
 
-    fn brought_to(host: &Host, _: &str) -> Option<String> {
+    fn brought_to(host: &Host, _: &str, project: Option<&str>) -> Option<String> {
+        if let Some(project) = project {
+            let mut roots = host.roots.iter();
+            let root = roots.find(|root| root.source == Source::Project)?;
+            return Some(format!(
+                "copy or link its folder into {project}/{}",
+                root.path
+            ));
+        }
         let at_home = |shared: bool| {
             let roots = host.roots.iter();
             let mut roots = roots.filter(|root| root.source != Source::Project);
@@ -279,7 +310,7 @@ impl Shown for Agent {
         said("usable", "it can be used", None)
     }
 
-    fn brought_to(host: &Host, name: &str) -> Option<String> {
+    fn brought_to(host: &Host, name: &str, _: Option<&str>) -> Option<String> {
         let name = one_line(name);
         Some(format!("grove agents export {name} --host {}", host.name))
     }
@@ -296,6 +327,13 @@ impl Shown for Agent {
     }
 }
 
+/// A file that bears the name.
+struct Found {
+    file: PathBuf,
+    /// It is in a folder of a project.
+    is_project: bool,
+}
+
 /// What every host says of what bears a name; nothing if nobody has it.
 fn answers<'v, E: Shown + 'v>(
     views: &'v [HostView],
@@ -303,18 +341,15 @@ fn answers<'v, E: Shown + 'v>(
     name: &str,
     environment: &Environment,
 ) -> Vec<HostAnswer> {
-    let mut files: Vec<PathBuf> = Vec::new();
+    let mut files: Vec<Found> = Vec::new();
     for entries in views.iter().filter_map(entries_of) {
-        for at in named(entries, name) {
-            for file in entries
-                .all
-                .get(at)
-                .map(|entry| locations(entries, entry))
-                .into_iter()
-                .flatten()
-            {
-                if !files.contains(&file) {
-                    files.push(file);
+        let bearers = named(entries, name).into_iter();
+        for entry in bearers.filter_map(|at| entries.all.get(at)) {
+            let root = entries.roots.get(entry.root());
+            let is_project = root.is_some_and(|root| root.source == Source::Project);
+            for file in locations(entries, entry) {
+                if !files.iter().any(|found| found.file == file) {
+                    files.push(Found { file, is_project });
                 }
             }
         }
@@ -326,7 +361,8 @@ fn answers<'v, E: Shown + 'v>(
         };
         let mut is_there = false;
         for (at, entry) in entries.all.iter().enumerate() {
-            if locations(entries, entry).any(|file| files.contains(&file)) {
+            let is_it = |file: PathBuf| files.iter().any(|found| found.file == file);
+            if locations(entries, entry).any(is_it) {
                 is_there = true;
                 let answer = of_entry(view, entry, at);
                 answers.push(answer_of(view, answer, Some(entries.location(entry))));
@@ -405,9 +441,10 @@ fn of_entry<E: Shown>(view: &HostView, entry: &E, at: usize) -> Said {
 fn not_there<E: Shown>(
     view: &HostView,
     roots: &[Root],
-    (name, file): (&str, &Path),
+    (name, found): (&str, &Found),
     environment: &Environment,
 ) -> Said {
+    let (file, is_project) = (found.file.as_path(), found.is_project);
     let title = &view.title;
     let around = roots.iter().find_map(|root| {
         let folder = files::canonical(&root.path).unwrap_or_else(|_| root.path.clone());
@@ -418,7 +455,10 @@ fn not_there<E: Shown>(
         let folder = tilde(E::folder_of(file), environment);
         let message = format!("not looked in: {title} does not read {folder}");
         let host = view.host.as_ref();
-        let fix = host.and_then(|host| E::brought_to(host, name));
+        let folders = &view.look.world.project.folders;
+        let project = folders.iter().find(|it| is_project && file.starts_with(it));
+        let project = project.map(|folder| tilde(folder, environment));
+        let fix = host.and_then(|host| E::brought_to(host, name, project.as_deref()));
         return said("not-looked-in", message, fix);
     };
     E::passed_over(view, &root, (file, &below))

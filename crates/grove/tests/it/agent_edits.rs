@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use grove_spec::agent::edit::{self, FieldValue};
 use grove_spec::agent::{self, compose};
+use grove_testkit::needs;
 use grove_testkit::shared;
 
 /// Paths and texts.
@@ -60,6 +61,7 @@ fn cut(text: &str) -> (Vec<(String, String)>, String) {
 
 #[test]
 fn changing_any_field_of_a_real_file_changes_its_lines_alone() {
+    needs![RealCollections];
     let (mut changes, mut refused) = (0, Vec::new());
     for (path, text) in real_agents() {
         let (keys, body) = cut(&text);
@@ -90,6 +92,7 @@ fn changing_any_field_of_a_real_file_changes_its_lines_alone() {
 
 #[test]
 fn a_real_file_in_which_nothing_is_changed_is_written_back_byte_for_byte() {
+    needs![RealCollections];
     for (path, text) in real_agents() {
         assert_eq!(compose::change(&text, &[]).as_deref(), Ok(text.as_str()));
         let parsed = agent::parse(&text);
@@ -115,6 +118,7 @@ fn a_real_file_in_which_nothing_is_changed_is_written_back_byte_for_byte() {
 
 #[test]
 fn lists_are_written_into_real_files_and_taken_out_again() {
+    needs![RealCollections];
     for (path, text) in real_agents() {
         let tools = ["Read", "Bash(git log, git diff)"];
         let changed = edit::set(&text, "tools", &FieldValue::list(tools)).unwrap();
@@ -141,6 +145,7 @@ fn body_of(text: &str) -> String {
 
 #[test]
 fn real_agents_are_told_exactly_their_own_text() {
+    needs![RealCollections];
     let session = crate::session().without_bundled().with_repository();
     let (agents, notes) = real_files();
     let prompt = |path: &PathBuf| {
@@ -168,6 +173,7 @@ fn real_agents_are_told_exactly_their_own_text() {
 
 #[test]
 fn the_program_edits_real_files_and_takes_the_edit_back() {
+    needs![RealCollections];
     let session = crate::session().with_repository();
     for (at, (path, text)) in real_agents().into_iter().enumerate() {
         let stem = agent::naming::stem(path.file_name().unwrap().to_str().unwrap()).to_owned();

@@ -1,5 +1,6 @@
 //! What is said of files and settings of agents that cannot be used as they are written.
 
+use grove_testkit::needs;
 use grove_testkit::session::{Session, USER_CONFIG, column, rows};
 use grove_testkit::shared;
 use insta::assert_snapshot;
@@ -78,6 +79,7 @@ fn a_file_among_agents_that_is_none_is_never_dropped_without_a_word() {
 
 #[test]
 fn notes_beside_agents_are_no_reason_to_complain() {
+    needs![RealCollections];
     let session = session();
     let real = shared::real_corpus().unwrap().join("anthropics");
     let mut notes = shared::files_below(&real).unwrap();

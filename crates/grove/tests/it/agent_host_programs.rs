@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use grove_testkit::agent_program::AgentProgram;
 use grove_testkit::model_server::{ModelServer, Script};
+use grove_testkit::needs;
 use grove_testkit::process::Finished;
 use grove_testkit::session::{Session, rows};
 use serde_json::Value;
@@ -134,6 +135,7 @@ pub(crate) fn agents_of_claude(session: &Session, working: &str) -> BTreeSet<Str
 
 #[test]
 fn claude_code_has_the_agents_that_are_listed_for_it() {
+    needs![Claude];
     compare(AgentProgram::Claude, agents_of_claude);
 }
 
@@ -269,6 +271,7 @@ fn compare_odd_frontmatters(
 
 #[test]
 fn claude_code_has_the_agents_with_odd_frontmatter_that_are_listed_for_it() {
+    needs![Claude];
     compare_odd_frontmatters(
         AgentProgram::Claude,
         "home/.claude/agents",
@@ -279,6 +282,7 @@ fn claude_code_has_the_agents_with_odd_frontmatter_that_are_listed_for_it() {
 
 #[test]
 fn copilot_has_the_agents_with_odd_frontmatter_that_are_listed_for_it() {
+    needs![Copilot];
     compare_odd_frontmatters(
         AgentProgram::Copilot,
         "home/.copilot/agents",
@@ -318,6 +322,7 @@ fn named_roles(described: &str) -> BTreeSet<String> {
 /// Roles have another format, and Codex names them where it describes its tool for them.
 #[test]
 fn codex_has_the_roles_that_are_listed_for_it() {
+    needs![Codex];
     let session = session(false);
     let nameless = "developer_instructions = \"x\"\n";
     session
@@ -386,5 +391,6 @@ fn agents_of_copilot(session: &Session, working: &str) -> BTreeSet<String> {
 
 #[test]
 fn copilot_has_the_agents_that_are_listed_for_it() {
+    needs![Copilot];
     compare(AgentProgram::Copilot, agents_of_copilot);
 }

@@ -1,7 +1,7 @@
 //! Whole sessions of `grove agents` and `grove prompt`: what is found, what an agent is told, what is said.
 
+use grove_testkit::hostile;
 use grove_testkit::session::{Session, column};
-use grove_testkit::shared;
 use insta::assert_snapshot;
 
 fn session() -> Session {
@@ -172,7 +172,8 @@ fn unknown_names_lead_to_near_ones() {
 #[test]
 fn hostile_agents_behave_as_expected() {
     let folder = tempfile::tempdir().unwrap();
-    let corpus = shared::hostile_copy(&folder.path().join("hostile")).unwrap();
+    let corpus = folder.path().join("hostile");
+    hostile::build(&corpus).unwrap();
     let session = session();
     let root = |case: &str, kind: &str| {
         let cases = std::fs::read_dir(&corpus).unwrap();

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use answers::{Answers, array, is_offered, string};
 use grove_testkit::library::GeneratedLibrary;
+use grove_testkit::needs;
 use grove_testkit::shared;
 use layout::{Grant, Kind, Layout, Planted};
 use serde_json::{Value, json};
@@ -143,6 +144,7 @@ fn caps_are_kept(layout: &Layout, answers: &Answers<'_>) {
 
 #[test]
 fn every_surface_agrees_on_the_real_corpus() {
+    needs![RealCollections];
     let corpus = shared::real_corpus().unwrap_or_else(|why| panic!("{why}"));
     let flags = format!("--all --root {}", corpus.display());
     let session = session();

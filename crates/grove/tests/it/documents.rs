@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use grove_testkit::model_server::{ModelServer, Reply, Script};
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 use grove_testkit::process;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
@@ -31,10 +33,10 @@ impl Shell {
     fn new() -> Self {
         let home = tempfile::tempdir_in(grove_testkit::session::place()).unwrap();
         symlink(repository().join("docs"), home.path().join("docs")).unwrap();
-        let claude = std::env::var_os("GROVE_TEST_CLAUDE");
-        let claude = claude.expect("GROVE_TEST_CLAUDE is not set: `cargo xtask test` sets it");
         std::fs::create_dir(home.path().join("bin")).unwrap();
-        symlink(claude, home.path().join("bin/claude")).unwrap();
+        if let Ok(claude) = Need::Claude.find() {
+            symlink(claude, home.path().join("bin/claude")).unwrap();
+        }
         let pages = home.path().join("pages.txt").display().to_string();
         let replies = [
             Reply::call("bash", json!({ "command": "ls live | wc -l" })),
@@ -163,6 +165,7 @@ fn line_shows(expected: &str, printed: &str) -> bool {
 
 #[test]
 fn the_guide_prints_what_it_shows() {
+    needs![Claude];
     let shell = Shell::new();
     if std::env::var_os(RECORD).is_some() {
         // What is recorded goes behind what is there.
@@ -266,7 +269,12 @@ fn the_readme_has_two_commands_and_ci_runs_the_second() {
         .filter_map(|block| block.split("\n```").next())
         .collect();
     assert_eq!(commands, ["cargo run --release -- try", "cargo xtask test"]);
-    assert!(document(".ci/run").contains("cargo xtask test"));
+    let run = document(".ci/run");
+    let run: Vec<&str> = run.lines().filter(|line| line.contains("cargo")).collect();
+    assert_eq!(
+        run,
+        ["cargo xtask test", "exec cargo xtask test --against-hosts"]
+    );
     // The test command runs the first command too.
     assert!(document("xtask/src/test.rs").contains("cargo(\"run --release -- try\")"));
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use grove_testkit::agent_program::AgentProgram;
 use grove_testkit::model_server::{ModelServer, Reply, Request, Script, ToolCall};
+use grove_testkit::needs;
 use grove_testkit::session::{Session, assert_text};
 use serde_json::{Value, json};
 
@@ -130,6 +131,7 @@ fn delegating() -> Script {
 
 #[test]
 fn claude_code_preloads_the_skills_of_an_exported_agent_that_it_delegates_to() {
+    needs![Claude];
     let session = exported(AgentProgram::Claude, "");
     let (child, _) = asked(AgentProgram::Claude, &session, &[], delegating());
     let messages = child.json()["messages"].to_string();
@@ -140,6 +142,7 @@ fn claude_code_preloads_the_skills_of_an_exported_agent_that_it_delegates_to() {
 
 #[test]
 fn claude_code_has_no_tools_that_an_agent_of_opencode_switches_off() {
+    needs![Claude];
     let lines = "mode: subagent\ntools:\n  read: true\n  write: false\n  edit: false\n";
     let session = exported_from(OPENCODE_FILE, lines, AgentProgram::Claude);
     let (child, requests) = asked(AgentProgram::Claude, &session, &[], delegating());
@@ -162,6 +165,7 @@ fn claude_code_has_no_tools_that_an_agent_of_opencode_switches_off() {
 
 #[test]
 fn claude_code_and_grove_find_the_same_tools_between_blanks_and_commas() {
+    needs![Claude];
     for written in [
         "Read Grep",
         "Read, Grep",
@@ -182,6 +186,7 @@ fn claude_code_and_grove_find_the_same_tools_between_blanks_and_commas() {
 
 #[test]
 fn copilot_has_no_tools_that_an_agent_of_claude_code_must_not_have() {
+    needs![Copilot];
     let session = exported_from(CLAUDE_FILE, WITHOUT_WRITING, AgentProgram::Copilot);
     let (told, _) = asked(
         AgentProgram::Copilot,
@@ -204,6 +209,7 @@ fn copilot_has_no_tools_that_an_agent_of_claude_code_must_not_have() {
 
 #[test]
 fn codex_uses_the_tables_of_a_role_that_was_exported_for_it() {
+    needs![Codex];
     let file = "home/.codex/agents/reviewer.toml";
     for (table, expected) in [("[features]\nshell_tool = false\n", false), ("", true)] {
         let role = format!(
@@ -228,6 +234,7 @@ fn codex_uses_the_tables_of_a_role_that_was_exported_for_it() {
 /// What is told of it in docs/hosts.md, and why an export warns: a role has the sandbox of its caller.
 #[test]
 fn codex_does_not_keep_to_the_sandbox_of_a_role() {
+    needs![Codex];
     let session = exported_from(CLAUDE_FILE, WITHOUT_WRITING, AgentProgram::Codex);
     let role = session.read("project/.codex/agents/reviewer.toml");
     assert_text(&role, &["sandbox_mode = \"read-only\"\n"], &[]);
@@ -248,6 +255,7 @@ fn trust_project(session: &Session) {
 /// What is told of it in docs/hosts.md: whoever runs the agent itself needs its skills in its text.
 #[test]
 fn claude_code_preloads_nothing_for_an_agent_that_is_the_session_itself() {
+    needs![Claude];
     let session = exported(AgentProgram::Claude, "");
     let (_, requests) = asked(
         AgentProgram::Claude,
@@ -269,6 +277,7 @@ fn claude_code_preloads_nothing_for_an_agent_that_is_the_session_itself() {
 
 #[test]
 fn copilot_has_the_skills_of_an_exported_agent_in_its_first_request() {
+    needs![Copilot];
     let session = exported(AgentProgram::Copilot, "");
     let (told, _) = asked(
         AgentProgram::Copilot,
@@ -284,6 +293,7 @@ fn copilot_has_the_skills_of_an_exported_agent_in_its_first_request() {
 /// What is told of it in docs/hosts.md: Copilot CLI reads `skills` itself, which other editors do not.
 #[test]
 fn copilot_reads_the_skills_of_an_agent_that_was_written_for_it() {
+    needs![Copilot];
     let session = exported(AgentProgram::Copilot, "");
     session.file(
         "project/.github/agents/reviewer.agent.md",
@@ -339,6 +349,7 @@ fn spawning() -> Script {
 
 #[test]
 fn codex_has_the_skills_of_an_exported_role_in_what_it_tells_the_agent() {
+    needs![Codex];
     let session = exported(AgentProgram::Codex, "");
     trust_project(&session);
     let (told, _) = asked(AgentProgram::Codex, &session, &[], spawning());

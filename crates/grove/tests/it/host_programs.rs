@@ -9,6 +9,7 @@ use std::time::Duration;
 use grove_catalog::hosts;
 use grove_testkit::agent_program::AgentProgram;
 use grove_testkit::model_server::{ModelServer, Script};
+use grove_testkit::needs;
 use grove_testkit::session::{Session, column};
 use libraries::{copy_real, folder_of, generate, odd_files};
 use listing::{Listed, parse, real_text};
@@ -182,55 +183,65 @@ fn over_the_budget(program: AgentProgram, n_skills: usize, expected: &[&str]) {
 
 #[test]
 fn the_real_corpus_in_claude_code() {
+    needs![RealCollections, Claude];
     over_the_real_corpus(AgentProgram::Claude);
 }
 
 #[test]
 fn the_real_corpus_in_codex() {
+    needs![RealCollections, Codex];
     over_the_real_corpus(AgentProgram::Codex);
 }
 
 #[test]
 fn the_real_corpus_in_copilot() {
+    needs![RealCollections, Copilot];
     over_the_real_corpus(AgentProgram::Copilot);
 }
 
 #[test]
 fn the_real_corpus_in_pi() {
+    needs![RealCollections, Pi, Node];
     over_the_real_corpus(AgentProgram::Pi);
 }
 
 #[test]
 fn below_their_budget_programs_show_everything() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     AgentProgram::ALL.into_iter().for_each(below_the_budget);
 }
 
 #[test]
 fn beyond_its_budget_claude_code_keeps_names() {
+    needs![Claude];
     over_the_budget(AgentProgram::Claude, 24, &["full", "nameOnly"]);
     over_the_budget(AgentProgram::Claude, 400, &["nameOnly"]);
 }
 
 #[test]
 fn beyond_its_budget_codex_shortens_then_leaves_out() {
+    needs![Codex];
     over_the_budget(AgentProgram::Codex, 150, &["shortened"]);
     over_the_budget(AgentProgram::Codex, 700, &["nameOnly", "leftOut"]);
 }
 
 #[test]
 fn beyond_its_budget_copilot_names_then_leaves_out() {
+    needs![Copilot];
     over_the_budget(AgentProgram::Copilot, 90, &["full", "nameOnly"]);
     over_the_budget(AgentProgram::Copilot, 700, &["full", "nameOnly", "leftOut"]);
 }
 
 #[test]
 fn pi_has_no_budget() {
+    needs![Pi, Node];
     over_the_budget(AgentProgram::Pi, 700, &["full"]);
 }
 
 /// What the host files say about the skills that come with a program, against the program in an empty home.
 #[test]
 fn the_skills_that_programs_bring_along_are_known() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     for program in AgentProgram::ALL {
         let home = home();
         home.dir(format!("home/{}", folder_of(program)));
@@ -256,6 +267,7 @@ fn the_skills_that_programs_bring_along_are_known() {
 /// Several roots at once: which are looked in, in which order, and who wins.
 #[test]
 fn all_folders_of_a_project_and_a_home_at_once() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     for program in AgentProgram::ALL {
         let home = home();
         home.dir("project/pkg/sub");
@@ -301,6 +313,7 @@ fn all_folders_of_a_project_and_a_home_at_once() {
 /// Folders that pi's settings name: where paths begin, in which order they are listed, and who wins.
 #[test]
 fn pi_lists_what_its_settings_name_before_its_folders() {
+    needs![Pi, Node];
     let home = home();
     home.dir("project/pkg");
     for (folder, named) in [
@@ -341,6 +354,7 @@ fn pi_lists_what_its_settings_name_before_its_folders() {
 /// Where there is no repository some programs look in every folder above, and others do not.
 #[test]
 fn folders_above_count_without_a_repository_too_for_some() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     for program in AgentProgram::ALL {
         let home = crate::session();
         for base in ["work", "work/app", "work/app/sub"] {
@@ -359,6 +373,7 @@ fn folders_above_count_without_a_repository_too_for_some() {
 /// the program lists it.
 #[test]
 fn odd_files_differ_where_the_documentation_says() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     let odd_files = odd_files();
     let mut met = BTreeSet::new();
     for program in AgentProgram::ALL {
@@ -411,6 +426,7 @@ fn odd_files_differ_where_the_documentation_says() {
 /// `grove why` against what the real program shows of the same skill: whole, shortened, by name, or not at all.
 #[test]
 fn why_says_what_the_program_does() {
+    needs![Claude, Codex, Copilot];
     for (program, n_skills, ways) in [
         (
             AgentProgram::Claude,

@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use grove_testkit::model_server::{ModelServer, Reply, Script};
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 use grove_testkit::process::{self, Running};
 use grove_testkit::session::{Session, USER_CONFIG};
 use serde_json::{Value, json};
@@ -19,13 +21,6 @@ use crate::run_sessions::end_all;
 const LIMIT: Duration = Duration::from_mins(5);
 /// Where the clients are, and what they go through.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp_clients");
-
-fn installed(variable: &str) -> PathBuf {
-    let path = std::env::var_os(variable).map(PathBuf::from);
-    path.unwrap_or_else(|| {
-        panic!("{variable} is not set; `cargo xtask test` installs what it names and sets it")
-    })
-}
 
 /// What the models of children say, by their task.
 fn reply(request: &Value) -> Reply {
@@ -120,7 +115,7 @@ fn with_python(transport: &str, mode: &str) {
         format!("{FOLDER}/client.py"),
         format!("{FOLDER}/steps.json"),
     );
-    let python = installed("GROVE_TEST_MCP_PYTHON");
+    let python = Need::McpPython.path();
     let begin = [client.as_str(), transport, mode, steps.as_str()];
     if transport == "stdio" {
         ask(
@@ -145,10 +140,7 @@ fn with_typescript(transport: &str) {
         format!("{FOLDER}/client.mjs"),
         format!("{FOLDER}/steps.json"),
     );
-    let (node, sdk) = (
-        installed("GROVE_TEST_NODE"),
-        installed("GROVE_TEST_MCP_SDK"),
-    );
+    let (node, sdk) = (Need::Node.path(), Need::McpSdk.path());
     let begin = [
         client.as_str(),
         sdk.to_str().unwrap(),
@@ -174,21 +166,25 @@ fn with_typescript(transport: &str) {
 
 #[test]
 fn python_has_every_action_over_stdio() {
+    needs![McpPython];
     with_python("stdio", "legacy");
 }
 
 #[test]
 fn python_has_every_action_over_http_in_the_newest_protocol() {
+    needs![McpPython];
     with_python("http", "auto");
 }
 
 #[test]
 fn typescript_has_every_action_over_stdio() {
+    needs![Node, McpSdk];
     with_typescript("stdio");
 }
 
 #[test]
 fn typescript_has_every_action_over_http() {
+    needs![Node, McpSdk];
     with_typescript("http");
 }
 
@@ -266,13 +262,11 @@ const NOT_APPLICABLE: [(&str, &[&str]); 3] = [
 
 #[test]
 fn the_conformance_suite_finds_nothing_wrong() {
+    needs![Node, McpConformance];
     let (_server, session) = scene();
     session.skill("home/.agents/skills/greet", "greet", "Greets.");
     let http = HttpServer::start(&session, &["--http"]);
-    let (node, suite) = (
-        installed("GROVE_TEST_NODE"),
-        installed("GROVE_TEST_MCP_CONFORMANCE"),
-    );
+    let (node, suite) = (Need::Node.path(), Need::McpConformance.path());
     let mut before = Command::new(&node);
     before
         .args([&format!("{FOLDER}/with_token.mjs"), &http.url, &http.token])

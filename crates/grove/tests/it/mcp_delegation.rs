@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use grove_testkit::agent_program::AgentProgram;
 use grove_testkit::model_server::{Delivery, ModelServer, Reply, Request, Script, ScriptedReply};
+use grove_testkit::needs;
 use grove_testkit::process::Running;
 use grove_testkit::session::{Session, USER_CONFIG};
 use grove_testkit::shared;
@@ -232,7 +233,9 @@ fn children_of(parent: u32) -> Vec<u32> {
 }
 
 fn kill(pid: u32) {
-    let done = Command::new("kill").args(["-9", &pid.to_string()]).status();
+    let done = grove_testkit::process::kill()
+        .args(["-9", &pid.to_string()])
+        .status();
     done.unwrap();
 }
 
@@ -296,6 +299,7 @@ fn killed_turn(server: &ModelServer, session: &Session, turn: usize) {
 
 #[test]
 fn claude_code_delegates_and_no_result_is_lost_or_taken_for_two() {
+    needs![Claude];
     delegated(|_| ());
 }
 
@@ -303,6 +307,7 @@ fn claude_code_delegates_and_no_result_is_lost_or_taken_for_two() {
 /// who begins another conversation gets the run that there is.
 #[test]
 fn claude_code_delegates_again_after_it_forgot_that_it_did() {
+    needs![Claude];
     delegated(|session| {
         let files = shared::files_below(&session.path("home/.claude/projects")).unwrap_or_default();
         for file in files {

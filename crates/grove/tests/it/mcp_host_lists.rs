@@ -121,6 +121,49 @@ fn what_a_host_shows_by_name_alone_is_told() {
     assert!(told.is_disjoint(&shown), "{text}");
 }
 
+/// The prompts that a client is offered, page after page.
+fn prompts(client: &mut RawClient) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut params = json!({});
+    loop {
+        let answer = client.ask(&request("prompts", "prompts/list", &params));
+        names.extend(column(&answer["result"]["prompts"], "name"));
+        match &answer["result"]["nextCursor"] {
+            Value::Null => return names,
+            cursor => params = json!({ "cursor": cursor }),
+        }
+    }
+}
+
+/// A host lets people call what it has found, in its list or not, so the server offers none of it as a prompt.
+#[test]
+fn skills_that_a_host_has_as_commands_were_prompts_too() {
+    let session = session();
+    let text = "Does one thing and not another, at length. ".repeat(8);
+    for at in 0..150 {
+        let name = format!("task-{at:03}");
+        session.skill(format!("home/.claude/skills/{name}"), &name, &text);
+    }
+    session.file(
+        "home/.claude/skills/silent/SKILL.md",
+        "---\nname: silent\ndescription: d\nuser-invocable: false\n---\nx\n",
+    );
+    let everything = prompts(&mut RawClient::connect_as(&session, "stranger"));
+    assert!(everything.len() > 155, "{everything:?}");
+    for (client, host) in CLIENTS {
+        let view = session.json_in("home/work", ["skills", "list", "--host", host]);
+        let mut found: BTreeSet<String> = column(&view["skills"], "name").into_iter().collect();
+        // Of what is below it the host knows nothing.
+        found.remove("office");
+        let mut connection = RawClient::connect_as(&session, client);
+        assert_eq!(prompts(&mut connection), &everything - &found, "{host}");
+        // A prompt whose name is known is given all the same.
+        let params = json!({ "name": "of-claude" });
+        let given = connection.ask(&request("prompt", "prompts/get", &params));
+        assert!(given["result"]["messages"].is_array(), "{host}: {given}");
+    }
+}
+
 /// Skills that come and go where a host looks are followed.
 #[test]
 fn what_a_host_begins_to_list_is_told_no_more() {

@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::time::Duration;
 
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 use grove_testkit::process;
 use grove_testkit::session::Session;
 use serde_json::{Value, json};
@@ -189,10 +191,10 @@ fn what_the_host_lists_by_itself_is_said() {
 /// Copilot reads the entry as its own `mcp add` would have written it.
 #[test]
 fn copilot_lists_the_server_that_was_entered() {
+    needs![Copilot];
     let session = session();
     session.done("mcp install --host copilot --yes");
-    let program = std::env::var_os("GROVE_TEST_COPILOT");
-    let mut command = Command::new(program.expect("`cargo xtask test` installs it and sets it"));
+    let mut command = Command::new(Need::Copilot.path());
     command
         .args(["mcp", "get", "grove"])
         .current_dir(session.path("home/work"))

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use grove_testkit::agent_program::AgentProgram;
 use grove_testkit::model_server::{ModelServer, Reply, Request, Script, ToolCall};
+use grove_testkit::needs;
 use grove_testkit::session::Session;
 use serde_json::{Value, json};
 
@@ -176,20 +177,24 @@ fn is_not_told_twice(program: AgentProgram, folder: &str) {
 
 #[test]
 fn claude_code_is_not_told_twice_what_it_lists() {
+    needs![Claude];
     is_not_told_twice(AgentProgram::Claude, ".claude/skills");
 }
 
 #[test]
 fn codex_is_not_told_twice_what_it_lists() {
+    needs![Codex];
     is_not_told_twice(AgentProgram::Codex, ".codex/skills");
 }
 
 #[test]
 fn claude_code_goes_down_to_a_leaf() {
+    needs![Claude];
     drill_down(AgentProgram::Claude);
 }
 
 #[test]
 fn codex_goes_down_to_a_leaf() {
+    needs![Codex];
     drill_down(AgentProgram::Codex);
 }

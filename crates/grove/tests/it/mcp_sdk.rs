@@ -4,10 +4,11 @@
 pub(crate) mod http_server;
 pub(crate) mod library;
 
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 use grove_testkit::process;
 use grove_testkit::session::Session;
 use http_server::HttpServer;
@@ -16,18 +17,11 @@ use library::SKILLS;
 /// Each run takes some seconds; only a hanging one meets this.
 const LIMIT: Duration = Duration::from_mins(5);
 
-fn python() -> PathBuf {
-    let path = std::env::var_os("GROVE_TEST_MCP_PYTHON").map(PathBuf::from);
-    path.unwrap_or_else(|| {
-        panic!("GROVE_TEST_MCP_PYTHON is not set; `cargo xtask test` installs the SDK and sets it")
-    })
-}
-
 /// Runs the client in the home's environment; its last line says that all checks were made.
 fn ask(home: &Session, arguments: &[&str]) {
     let client = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp_sdk/client.py");
     let program = home.command("home/work");
-    let mut command = Command::new(python());
+    let mut command = Command::new(Need::McpPython.path());
     command.arg(client).args(arguments).env_clear();
     command.current_dir(home.path("home/work"));
     let variables = program.get_envs();
@@ -69,20 +63,24 @@ fn over_http(mode: &str) {
 
 #[test]
 fn stdio_with_a_handshake() {
+    needs![McpPython];
     over_stdio("legacy");
 }
 
 #[test]
 fn stdio_with_the_newest_protocol() {
+    needs![McpPython];
     over_stdio("auto");
 }
 
 #[test]
 fn http_with_a_handshake() {
+    needs![McpPython];
     over_http("legacy");
 }
 
 #[test]
 fn http_with_the_newest_protocol() {
+    needs![McpPython];
     over_http("auto");
 }

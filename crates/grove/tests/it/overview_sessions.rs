@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use grove_testkit::needs;
 use grove_testkit::session::Session;
 use grove_testkit::shared;
 use serde_json::Value;
@@ -56,6 +57,7 @@ fn with_corpus() -> Session {
 
 #[test]
 fn the_numbers_are_those_of_the_catalog_of_every_host() {
+    needs![RealCollections];
     let session = with_corpus();
     let overview = session.json("");
     let rows = overview["hosts"].as_array().unwrap();
@@ -237,6 +239,15 @@ fn why_has_an_answer_and_a_fix_for_every_host() {
         "[skills.entries.off]\nenabled = false\n",
     );
     put("home/.agents/skills/off", "description: Switched off");
+    put(
+        "home/.claude/skills/some",
+        "description: For some files\npaths: src/**",
+    );
+    put(
+        "home/.claude/skills/all",
+        "description: For all files\npaths: \"**\"",
+    );
+    session.file("home/.claude/skills/bare/SKILL.md", "# Bare\n\nText.\n");
     session.file(
         "home/.claude/agents/helper.md",
         "---\nname: helper\ndescription: Helps\n---\nHelp.\n",
@@ -261,6 +272,17 @@ fn why_has_an_answer_and_a_fix_for_every_host() {
         ("twice", "grove", "whole", ""),
         ("theirs", "grove", "untrusted", "grove trust"),
         ("theirs", "codex", "whole", ""),
+        (
+            "theirs",
+            "claude",
+            "not-looked-in",
+            "project/.claude/skills",
+        ),
+        ("some", "claude", "filtered", "`paths:`"),
+        ("some", "grove", "whole", ""),
+        ("all", "claude", "whole", ""),
+        ("bare", "claude", "whole", ""),
+        ("bare", "grove", "invalid", "`---`"),
         ("flat", "grove", "whole", ""),
         ("flat", "codex", "flat-file", "SKILL.md"),
         ("off", "grove", "disabled", "enabled"),
@@ -280,6 +302,20 @@ fn why_has_an_answer_and_a_fix_for_every_host() {
         fix.contains("grove agents export helper --host codex"),
         "{fix}"
     );
+}
+
+#[test]
+fn a_skill_file_in_small_letters_was_not_spoken_of() {
+    let session = crate::session();
+    session.file(
+        "home/.claude/skills/small/skill.md",
+        "---\nname: small\ndescription: d\n---\nx\n",
+    );
+    let nowhere = session.grove("why small").fails(1);
+    nowhere.says([
+        "~/.claude/skills/small/skill.md",
+        "`skill.md` is not `SKILL.md` and was not read",
+    ]);
 }
 
 #[test]

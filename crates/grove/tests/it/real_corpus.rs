@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use frontmatter::{RealSkill, one_line};
+use grove_testkit::needs;
 use grove_testkit::session::{Session, column};
 use grove_testkit::shared;
 use serde_json::Value;
@@ -54,6 +55,7 @@ fn listed(session: &Session, root: &Path) -> Vec<Value> {
 
 #[test]
 fn every_real_skill_is_found_once() {
+    needs![RealCollections];
     let files = corpus_files();
     assert_eq!(files.len(), IN_THE_CORPUS, "the corpus has changed");
     let skills = Value::Array(listed(&crate::session(), &corpus()));
@@ -65,6 +67,7 @@ fn every_real_skill_is_found_once() {
 
 #[test]
 fn every_real_skill_is_ok_or_has_an_error_that_says_why() {
+    needs![RealCollections];
     for skill in listed(&crate::session(), &corpus()) {
         let mut findings = skill["diagnostics"].as_array().unwrap().iter();
         let has_error = findings.any(|finding| finding["severity"] == "error");
@@ -74,6 +77,7 @@ fn every_real_skill_is_ok_or_has_an_error_that_says_why() {
 
 #[test]
 fn every_real_skill_says_what_its_file_says() {
+    needs![RealCollections];
     for skill in listed(&crate::session(), &corpus()) {
         let file = Path::new(skill["location"].as_str().unwrap());
         let real = RealSkill::read(file);
@@ -182,6 +186,7 @@ fn share(outcomes: &[Outcome], is_good: impl Fn(&Outcome) -> bool) -> (f64, Stri
 
 #[test]
 fn at_least_four_of_five_broken_files_load_with_the_text_a_person_sees() {
+    needs![RealCollections];
     let outcomes = BROKEN.get_or_init(|| written_and_read(variants::BROKEN));
     let (share, report) = share(outcomes, |outcome| {
         outcome.state == "ok" && outcome.is_repaired() && outcome.is_as_written()
@@ -191,6 +196,7 @@ fn at_least_four_of_five_broken_files_load_with_the_text_a_person_sees() {
 
 #[test]
 fn no_broken_file_is_read_as_another_text() {
+    needs![RealCollections];
     let outcomes = BROKEN.get_or_init(|| written_and_read(variants::BROKEN));
     let (share, report) = share(outcomes, |outcome| {
         outcome.state == "invalid" || outcome.is_as_written()
@@ -200,6 +206,7 @@ fn no_broken_file_is_read_as_another_text() {
 
 #[test]
 fn valid_yaml_loads_without_repair() {
+    needs![RealCollections];
     let outcomes = written_and_read(variants::VALID);
     let (share, report) = share(&outcomes, |outcome| {
         outcome.state == "ok" && !outcome.is_repaired() && outcome.is_as_written()

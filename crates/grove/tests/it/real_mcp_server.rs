@@ -1,24 +1,16 @@
 //! A child calls a server that people use, through `mcp:` tools.
 
-use std::path::PathBuf;
-
 use grove_testkit::model_server::{ModelServer, Reply, Script};
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 use grove_testkit::process_shapes::command_lines;
 use serde_json::json;
 
 use crate::run_sessions::mcp_tools::{results, tool_names, with_server};
 
-fn python() -> PathBuf {
-    let path = std::env::var_os("GROVE_TEST_MCP_PYTHON").map(PathBuf::from);
-    path.unwrap_or_else(|| {
-        panic!(
-            "GROVE_TEST_MCP_PYTHON is not set; `cargo xtask test` installs the servers and sets it"
-        )
-    })
-}
-
 #[test]
 fn a_server_that_people_use_is_called_and_ends_with_the_child() {
+    needs![McpPython];
     let convert =
         json!({ "source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo" });
     let server = ModelServer::start(Script::replies([
@@ -27,7 +19,7 @@ fn a_server_that_people_use_is_called_and_ends_with_the_child() {
         Reply::text("It is nine in the evening there."),
     ]))
     .unwrap();
-    let python = python();
+    let python = Need::McpPython.path();
     let python = python.to_str().unwrap();
     let session = with_server(
         &server,

@@ -16,6 +16,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use generator::Case;
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 use grove_testkit::process::capture;
 use upstream::Scene;
 
@@ -30,17 +32,12 @@ const CASES: usize = 2000;
 
 /// The Python interpreter that has `skills-ref`.
 fn python() -> PathBuf {
-    let Some(python) = std::env::var_os("GROVE_ORACLE_PYTHON") else {
-        panic!(
-            "GROVE_ORACLE_PYTHON is not set. It names the Python interpreter of an environment \
-             with skills-ref 0.1.1; `cargo xtask test` installs one and runs the tests with it."
-        );
-    };
-    PathBuf::from(python)
+    Need::OraclePython.path()
 }
 
 #[test]
 fn the_parser_tests_agree() {
+    needs![OraclePython];
     let scenes = upstream::parser();
     assert_eq!(scenes.len(), 15);
     compare_programs(&scenes);
@@ -48,6 +45,7 @@ fn the_parser_tests_agree() {
 
 #[test]
 fn the_prompt_tests_agree() {
+    needs![OraclePython];
     let scenes = upstream::prompt();
     assert_eq!(scenes.len(), 4);
     compare_programs(&scenes);
@@ -55,6 +53,7 @@ fn the_prompt_tests_agree() {
 
 #[test]
 fn the_validator_tests_agree() {
+    needs![OraclePython];
     let scenes = upstream::validator();
     assert_eq!(scenes.len(), 21);
     compare_programs(&scenes);
@@ -62,6 +61,7 @@ fn the_validator_tests_agree() {
 
 #[test]
 fn the_command_line_agrees() {
+    needs![OraclePython];
     compare_programs(&upstream::command_line());
 }
 
@@ -96,6 +96,7 @@ fn compare_programs(scenes: &[Scene]) {
 
 #[test]
 fn generated_skills_agree() {
+    needs![OraclePython];
     let samples: Vec<String> = samples::SAMPLES.iter().map(ToString::to_string).collect();
     let mut random = Random::new(SEED);
     let mut cases: Vec<Case> = (0..CASES)

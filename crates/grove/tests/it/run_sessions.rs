@@ -44,7 +44,6 @@ mod worktree_rounds;
 mod worktree_setup;
 mod worktrees;
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use grove_testkit::model_server::{ModelServer, Reply, Script};
@@ -154,7 +153,7 @@ fn after_its_supervisor_was_killed_a_run_goes_on_and_nothing_runs_twice() {
     until(|| sleepers("3021.5") > 0);
     let supervisor = holder_of(&session, &id);
     assert!(
-        Command::new("kill")
+        grove_testkit::process::kill()
             .args(["-9", &supervisor])
             .status()
             .unwrap()
@@ -242,7 +241,9 @@ pub(crate) fn end_all(session: &Session) {
             let is_ours = environment.split('\0').any(|variable| variable == mark);
             if is_ours && pid != std::process::id() {
                 left = true;
-                let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
+                let _ = grove_testkit::process::kill()
+                    .args(["-9", &pid.to_string()])
+                    .status();
             }
         }
         !left

@@ -6,6 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use grove_testkit::home::place;
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 use grove_testkit::process::{self, Ending, Finished};
 
 const N: usize = 40;
@@ -29,7 +31,7 @@ fn trace(home: &Path, folder: &Path, options: &[&str], words: &[&OsStr]) -> (Fin
     let traces = home.join("traces");
     let _ = std::fs::remove_dir_all(&traces);
     std::fs::create_dir(&traces).unwrap();
-    let mut strace = Command::new("strace");
+    let mut strace = Command::new(Need::Strace.path());
     strace
         .args(["-ff", "-qq"])
         .args(options)
@@ -42,8 +44,7 @@ fn trace(home: &Path, folder: &Path, options: &[&str], words: &[&OsStr]) -> (Fin
         .env("PATH", "/usr/bin:/bin")
         .env("npm_config_prefix", home.join("npm"))
         .current_dir(folder);
-    let finished = process::capture(&mut strace, process::HANGING)
-        .unwrap_or_else(|error| panic!("strace: {error}; `cargo xtask test` installs it"));
+    let finished = process::capture(&mut strace, process::HANGING).unwrap();
     // Commands that check end with 1 when there is something to say.
     let has_ended = matches!(finished.ending, Ending::Exited(0 | 1));
     assert!(has_ended, "{}", finished.stderr_text());
@@ -88,6 +89,7 @@ fn traced(home: &Path, root: &Path, flags: &[&str]) -> Bill {
 
 #[test]
 fn one_open_and_one_read_cold_and_none_warm() {
+    needs![Strace];
     let home = tempfile::tempdir_in(place()).unwrap();
     let root = home.path().join("root");
     for n in 0..N {
@@ -138,6 +140,7 @@ fn traced_agents(home: &Path, words: &[&str]) -> Vec<String> {
 
 #[test]
 fn one_open_and_one_read_for_each_agent_and_none_for_who_wants_skills() {
+    needs![Strace];
     let home = tempfile::tempdir_in(place()).unwrap();
     let folder = home.path().join(".claude/agents/team");
     std::fs::create_dir_all(&folder).unwrap();
@@ -181,6 +184,7 @@ fn package_opens(home: &Path, project: &Path, words: &[&str]) -> usize {
 #[test]
 fn packages_cost_nothing_to_speak_of_where_there_are_none_and_one_open_each_where_they_say_nothing()
 {
+    needs![Strace];
     let home = tempfile::tempdir_in(place()).unwrap();
     let project = home.path().join("project");
     std::fs::create_dir_all(project.join(".git")).unwrap();
@@ -215,6 +219,7 @@ fn opens_of(home: &Path, project: &Path, words: &[&str], files: &[PathBuf]) -> V
 /// What surrounds a look is found once, so a file of it that is opened once says that there was one look.
 #[test]
 fn each_command_makes_one_look_that_opens_each_file_around_it_once() {
+    needs![Strace];
     let home = tempfile::tempdir_in(place()).unwrap();
     let home = home.path().canonicalize().unwrap();
     let project = home.join("project");

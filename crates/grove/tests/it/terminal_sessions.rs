@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 use grove_testkit::process::{self, Finished};
 use grove_testkit::session::Session;
 use insta::assert_snapshot;
@@ -38,7 +40,7 @@ fn session() -> Session {
 /// tmux with a server of its own and the session's surroundings. A server that was ended takes a moment to be gone, so
 /// every terminal has another one.
 pub(crate) fn tmux(session: &Session, server: &str, words: &[&str]) -> Finished {
-    let mut command = Command::new("tmux");
+    let mut command = Command::new(Need::Tmux.path());
     command.env_clear().current_dir(session.path("project"));
     for (name, value) in session.command("project").get_envs() {
         if let Some(value) = value {
@@ -51,8 +53,7 @@ pub(crate) fn tmux(session: &Session, server: &str, words: &[&str]) -> Finished 
         .env("SHELL", "/bin/sh")
         .args(["-f", "/dev/null", "-L", server])
         .args(words);
-    process::capture(&mut command, process::HANGING)
-        .unwrap_or_else(|error| panic!("tmux: {error}; `cargo xtask test` installs it"))
+    process::capture(&mut command, process::HANGING).unwrap()
 }
 
 /// The program that a session starts, which may be an earlier one.
@@ -166,15 +167,18 @@ fn assert_no_broken_word(session: &Session, words: &str, narrow: &str, width: us
 
 #[test]
 fn on_forty_columns() {
+    needs![Tmux];
     assert_snapshot!(sessions_at(40));
 }
 
 #[test]
 fn on_eighty_columns() {
+    needs![Tmux];
     assert_snapshot!(sessions_at(80));
 }
 
 #[test]
 fn on_a_hundred_and_twenty_columns() {
+    needs![Tmux];
     assert_snapshot!(sessions_at(120));
 }

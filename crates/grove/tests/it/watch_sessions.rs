@@ -56,7 +56,7 @@ impl Watch {
 
     fn signal(&self, signal: &str) {
         let id = self.0.child.id().to_string();
-        let sent = Command::new("kill").args([signal, &id]).status();
+        let sent = grove_testkit::process::kill().args([signal, &id]).status();
         assert!(sent.unwrap().success());
     }
 }

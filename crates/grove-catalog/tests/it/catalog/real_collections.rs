@@ -9,6 +9,7 @@ use grove_catalog::resolve::Rules;
 use grove_catalog::root::Source;
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::config::Settings;
+use grove_testkit::needs;
 use grove_testkit::shared::{files_below, real_corpus};
 
 use super::budgets::check_ladder;
@@ -58,6 +59,7 @@ fn collections_by(rules: &Rules) -> Vec<(String, Snapshot)> {
 
 #[test]
 fn the_laws_hold_for_every_real_collection() {
+    needs![RealCollections];
     for (name, snapshot) in collections() {
         check_ladder(&snapshot, 150, &name);
         check_ladder(&snapshot, 30, &name);
@@ -66,6 +68,7 @@ fn the_laws_hold_for_every_real_collection() {
 
 #[test]
 fn all_134_skills_of_a_real_folder_are_described_at_the_default_budget() {
+    needs![RealCollections];
     let all = collections();
     let (_, snapshot) = all.iter().find(|(name, _)| name == "K-Dense-AI").unwrap();
     let made = super::plain(snapshot, Budget::chars(30_000, 150));
@@ -82,6 +85,7 @@ fn all_134_skills_of_a_real_folder_are_described_at_the_default_budget() {
 /// descriptions, although the instructions and the locations of the catalog count too.
 #[test]
 fn no_host_is_ahead_in_both_names_and_descriptions() {
+    needs![RealCollections];
     let mut n_compared = 0;
     for host in hosts::names() {
         let host = hosts::by_name(host).unwrap();

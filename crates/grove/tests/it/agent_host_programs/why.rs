@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use grove_testkit::agent_program::AgentProgram;
+use grove_testkit::needs;
 use grove_testkit::session::{Session, rows};
 use serde_json::Value;
 
@@ -225,6 +226,7 @@ fn word_for(program: AgentProgram, what: &str) -> &'static str {
 
 #[test]
 fn why_says_which_agents_a_program_has_and_what_befell_the_others() {
+    needs![Claude, Codex, Copilot];
     let untrusting = session();
     let trusting = session();
     let trusted = format!(
@@ -297,6 +299,7 @@ fn why_says_which_agents_a_program_has_and_what_befell_the_others() {
 /// A file in a folder for agents that begins or ends its frontmatter in a way that nobody takes for frontmatter.
 #[test]
 fn why_names_a_file_that_no_program_takes_for_an_agent() {
+    needs![Claude];
     let session = session();
     for (name, text) in [
         ("late", "\n---\nname: late\ndescription: d\n---\n"),

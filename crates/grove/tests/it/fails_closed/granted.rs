@@ -3,13 +3,15 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use grove_catalog::export::{self, Job, Source};
 use grove_catalog::hosts::AgentRules;
 use grove_spec::agent::{Format, formats};
 use grove_spec::{fence, skill};
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 use grove_testkit::process::{HANGING, capture};
 use serde_json::json;
 
@@ -209,25 +211,20 @@ for (const line of readFileSync(process.argv[3], 'utf8').split('\\n')) {
 console.log(n);
 ";
 
-fn installed(variable: &str) -> PathBuf {
-    let path = std::env::var_os(variable).map(PathBuf::from);
-    path.filter(|path| path.exists())
-        .unwrap_or_else(|| panic!("{variable}: `cargo xtask test` installs it"))
-}
-
 fn readers(documents: &Path) -> [Command; 2] {
-    let mut python = Command::new(installed("GROVE_ORACLE_PYTHON"));
+    let mut python = Command::new(Need::OraclePython.path());
     python.args(["-c", PYTHON]).arg(documents);
-    let mut node = Command::new(installed("GROVE_TEST_NODE"));
+    let mut node = Command::new(Need::Node.path());
     node.args(["-e", NODE, "--"])
         .arg("")
-        .arg(installed("GROVE_TEST_PI"))
+        .arg(Need::Pi.path())
         .arg(documents);
     [python, node]
 }
 
 #[test]
 fn no_export_of_a_package_has_a_key_that_grants_by_two_other_readers() {
+    needs![OraclePython, Node, Pi];
     let cases = usize::try_from(effort("GROVE_TEST_GRANTS", 10_000)).unwrap();
     let written = exports(cases);
     assert!(written.len() > cases / 2, "{} of {cases}", written.len());

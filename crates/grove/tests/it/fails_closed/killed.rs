@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 use grove_testkit::process::{Ending, HANGING, capture};
 use grove_testkit::session::{Session, column};
 
@@ -98,6 +100,7 @@ const CHANGING: &str = "write pwrite64 rename renameat renameat2 unlink unlinkat
 
 #[test]
 fn what_is_killed_before_any_of_its_changes_is_finished_or_taken_back_by_the_next() {
+    needs![Strace];
     let step = effort("GROVE_TEST_KILL_STEP", 7);
     let mut kills = 0;
     let calls = CHANGING.split_whitespace();
@@ -119,7 +122,7 @@ fn what_is_killed_before_any_of_its_changes_is_finished_or_taken_back_by_the_nex
                     variables.collect::<Vec<_>>(),
                 )
             };
-            let mut strace = Command::new("strace");
+            let mut strace = Command::new(Need::Strace.path());
             strace
                 .args(["-f", "-qq", "-o", "/dev/null", "-e"])
                 .arg(format!("trace={call}"))

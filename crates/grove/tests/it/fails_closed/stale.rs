@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use grove_skills::{Environment, Library, Request, View};
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 
 use super::effort;
 
@@ -69,7 +71,7 @@ struct Mapper {
 
 impl Mapper {
     fn start() -> Self {
-        let mut command = Command::new("python3");
+        let mut command = Command::new(Need::Python.path());
         command.args(["-c", PYTHON]);
         let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut python = pipes.spawn().unwrap();
@@ -102,6 +104,7 @@ fn wrong_looks_through_memory(folder: &Path, pairs: u64) -> u64 {
 
 #[test]
 fn a_file_of_the_same_size_was_not_seen_to_change() {
+    needs![Python];
     let folder = tempfile::tempdir().unwrap();
     let pairs = effort("GROVE_TEST_PAIRS", 100);
     assert_eq!(wrong_looks(folder.path(), pairs, in_place), 0);
@@ -167,6 +170,7 @@ impl Drop for WholeSeconds {
 
 #[test]
 fn a_file_of_the_same_size_and_second_was_not_seen_to_change() {
+    needs![Python];
     match WholeSeconds::mount() {
         Ok(mounted) => {
             let pairs = effort("GROVE_TEST_PAIRS", 100);

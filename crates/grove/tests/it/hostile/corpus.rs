@@ -8,9 +8,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use grove_spec::Code;
+use grove_testkit::hostile;
 use grove_testkit::process;
 use grove_testkit::session::place;
-use grove_testkit::shared::hostile_copy;
 use serde::{Deserialize, Deserializer};
 use tempfile::TempDir;
 
@@ -19,7 +19,7 @@ const COPY_LIMIT: Duration = Duration::from_mins(10);
 
 const COPY: &str = "copy";
 
-/// The hostile corpus, copied and completed.
+/// The hostile cases as folders.
 ///
 /// Cases are run in clones. The large ones lie here too and are removed when nobody measures any
 /// more, since removing 5,000 folders takes longer than any case.
@@ -31,16 +31,14 @@ pub(crate) struct Corpus {
 }
 
 impl Corpus {
-    /// Makes the copy; fails with what is missing when there is no corpus.
+    /// Makes the copy.
     pub(crate) fn copy() -> Self {
         let folder = tempfile::tempdir_in(place()).expect("a temporary folder");
         let root = folder
             .path()
             .canonicalize()
             .expect("its path without links");
-        if let Err(missing) = hostile_copy(&root.join(COPY)) {
-            panic!("{missing}");
-        }
+        hostile::build(&root.join(COPY)).expect("the cases");
         Self {
             _folder: folder,
             root,

@@ -1,6 +1,7 @@
 //! `grove agents create --host`: an agent where a host reads it, in the host's own format.
 
 use grove_testkit::agent_program::AgentProgram;
+use grove_testkit::needs;
 use grove_testkit::session::{Session, rows};
 
 use crate::agent_host_programs::agents_of_claude;
@@ -140,6 +141,7 @@ fn a_project_that_codex_does_not_trust_is_said() {
 
 #[test]
 fn claude_code_has_the_agent_that_was_made_for_it() {
+    needs![Claude];
     let session = session();
     session.done(create(AgentProgram::Claude.host(), "user"));
     let real = agents_of_claude(&session, "project");

@@ -1,6 +1,7 @@
 //! The answers of children in real terminals: every command that prints one, narrow and wide. The answer is there, once,
 //! and whole.
 
+use grove_testkit::needs;
 use grove_testkit::session::Session;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -125,17 +126,20 @@ fn sessions_at(columns: usize) -> String {
 
 #[test]
 fn every_answer_is_there_once_and_whole_on_eighty_columns() {
+    needs![Tmux];
     assert_snapshot!(sessions_at(80));
 }
 
 #[test]
 fn every_answer_is_there_once_and_whole_on_a_hundred_and_twenty_columns() {
+    needs![Tmux];
     assert_snapshot!(sessions_at(120));
 }
 
 /// The example's last step is a reviewer, whose words end the run.
 #[test]
 fn what_is_tried_shows_its_answer_once_and_whole() {
+    needs![Tmux];
     for columns in [80, 120] {
         let session = crate::session()
             .without_env("COLUMNS")

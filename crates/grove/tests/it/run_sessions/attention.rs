@@ -1,6 +1,7 @@
 //! Somebody is told once when a child may need them: a silent model, a tool that takes long, edits that fail.
 
 use grove_testkit::model_server::{Delivery, ModelServer, Reply, Script, ScriptedReply};
+use grove_testkit::needs;
 use grove_testkit::session::USER_CONFIG;
 use serde_json::{Value, json};
 
@@ -134,6 +135,7 @@ fn one_notice_for_each_reason_and_none_for_whoever_goes_on() {
 
 #[test]
 fn an_agent_program_is_looked_after_like_a_child_of_our_own() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     let silent = Delivery {
         first_delay_ms: 1_500,
         ..Delivery::default()

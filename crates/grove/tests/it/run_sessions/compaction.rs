@@ -77,7 +77,7 @@ fn contract_preloads_and_active_skills_are_whole_after_200_turns_in_4000_tokens(
     let id = session.grove(words).ok().stdout.trim().to_owned();
     // Somebody kills the supervisor in the middle: what was cut stays cut at the same place.
     until(|| server.requests().len() > 60);
-    let kill = std::process::Command::new("kill")
+    let kill = grove_testkit::process::kill()
         .args(["-9", &holder_of(&session, &id)])
         .status();
     assert!(kill.unwrap().success());

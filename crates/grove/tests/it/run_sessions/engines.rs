@@ -10,9 +10,10 @@ mod table;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
-use std::process::Command;
 
 use grove_testkit::model_server::{ModelServer, Script, ScriptFile};
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 use grove_testkit::process_shapes::sleepers;
 use grove_testkit::session::{PATH, Session, USER_CONFIG};
 use serde_json::{Value, json};
@@ -42,11 +43,6 @@ fn model_of(engine: &str) -> String {
     }
 }
 
-pub(super) fn installed(variable: &str) -> PathBuf {
-    let path = std::env::var_os(variable).map(PathBuf::from);
-    path.unwrap_or_else(|| panic!("{variable} is not set: `cargo xtask test` sets it"))
-}
-
 /// A home with an agent, the programs in its search path, and a provider for each of their interfaces.
 pub(super) fn scene(server: &ModelServer) -> Session {
     let session = crate::session();
@@ -62,15 +58,15 @@ pub(super) fn scene(server: &ModelServer) -> Session {
         session = session.with_env(name, KEY);
     }
     session.dir("bin").dir("project");
-    for (name, variable) in [
-        ("claude", "GROVE_TEST_CLAUDE"),
-        ("codex", "GROVE_TEST_CODEX"),
-        ("copilot", "GROVE_TEST_COPILOT"),
+    for (name, need) in [
+        ("claude", Need::Claude),
+        ("codex", Need::Codex),
+        ("copilot", Need::Copilot),
     ] {
-        symlink(installed(variable), bin.join(name)).unwrap();
+        symlink(need.path(), bin.join(name)).unwrap();
     }
     let of_node = |name: &str, script: PathBuf| {
-        let node = installed("GROVE_TEST_NODE");
+        let node = Need::Node.path();
         let text = format!(
             "#!/bin/sh\nexec {} {} \"$@\"\n",
             node.display(),
@@ -79,7 +75,9 @@ pub(super) fn scene(server: &ModelServer) -> Session {
         fs::write(bin.join(name), text).unwrap();
         fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
     };
-    let script = installed("GROVE_TEST_PI").join("@earendil-works/pi-coding-agent/dist/cli.js");
+    let script = Need::Pi
+        .path()
+        .join("@earendil-works/pi-coding-agent/dist/cli.js");
     of_node("pi", script);
     if let Some(program) = std::env::var_os("GROVE_TEST_OPENCODE") {
         symlink(program, bin.join("opencode")).unwrap();
@@ -125,6 +123,7 @@ fn words<'a>(engine: &'a str, model: &'a str, more: &[&'a str]) -> Vec<&'a str> 
 
 #[test]
 fn every_program_does_a_task_and_the_run_is_like_any_other() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     for (engine, _, tool) in ENGINES {
         let server = server(json!({ "marked": [{ "marker": "TASK-MARK", "turns": [
             { "text": "I look.", "calls": [call(engine, tool, "env > made.txt")],
@@ -184,6 +183,7 @@ fn every_program_does_a_task_and_the_run_is_like_any_other() {
 
 #[test]
 fn a_program_whose_supervisor_was_killed_is_lost_and_nothing_of_it_stays() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     let server = server(json!({ "otherwise": { "calls": [
         call("claude", "Bash", "echo begun >> begun.txt; sleep 3037.5"),
     ] } }));
@@ -193,7 +193,9 @@ fn a_program_whose_supervisor_was_killed_is_lost_and_nothing_of_it_stays() {
     let id = outcome.stdout.trim().to_owned();
     until(|| sleepers("3037.5") > 0);
     let supervisor = holder_of(&session, &id);
-    let killed = Command::new("kill").args(["-9", &supervisor]).status();
+    let killed = grove_testkit::process::kill()
+        .args(["-9", &supervisor])
+        .status();
     assert!(killed.unwrap().success());
     until(|| sleepers("3037.5") == 0);
     session.grove(["runs", "wait", id.as_str()]).fails(1);
@@ -204,6 +206,7 @@ fn a_program_whose_supervisor_was_killed_is_lost_and_nothing_of_it_stays() {
 
 #[test]
 fn engines_are_listed_and_one_that_is_not_there_is_said_before_anything_starts() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     let server = server(json!({}));
     let session = scene(&server);
     let listed = session.json("engines");
@@ -253,6 +256,7 @@ fn engines_are_listed_and_one_that_is_not_there_is_said_before_anything_starts()
 
 #[test]
 fn a_recording_answers_a_program_and_no_other_task() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     std::thread::scope(|scope| {
         for (engine, _, tool) in ENGINES {
             scope.spawn(move || {

@@ -1,22 +1,16 @@
 //! A run as one page: everything that happened is on it, nothing on it is markup of anybody else, and a file is not
 //! replaced unasked.
 
+use grove_testkit::hostile;
 use grove_testkit::model_server::{ModelServer, Reply, Script, ScriptedReply};
-use grove_testkit::shared::{files_below, hostile_corpus};
 
 use super::{AGENT, KEY, bash, run, scene, server};
 
 /// All texts of the hostile corpus, each cut.
 fn corpus() -> String {
     let mut all = String::new();
-    for file in files_below(&hostile_corpus().unwrap()).unwrap() {
-        let is_file = std::fs::symlink_metadata(&file).is_ok_and(|about| about.is_file());
-        let bytes = if is_file {
-            std::fs::read(&file).unwrap_or_default()
-        } else {
-            Vec::new()
-        };
-        let text = String::from_utf8_lossy(bytes.get(..bytes.len().min(400)).unwrap_or_default());
+    for content in hostile::contents().unwrap() {
+        let text = String::from_utf8_lossy(&content[..content.len().min(400)]);
         all.push_str(&text);
         all.push('\n');
     }

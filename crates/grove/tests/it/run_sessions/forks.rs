@@ -113,7 +113,7 @@ fn a_session_goes_on_and_can_be_forked_after_its_supervisor_was_killed() {
     let outcome = session.grove(run("First", &["--bg"])).ok();
     let id = outcome.stdout.trim().to_owned();
     until(|| sleepers("3051.5") > 0);
-    let mut kill = std::process::Command::new("kill");
+    let mut kill = grove_testkit::process::kill();
     assert!(
         kill.args(["-9", &holder_of(&session, &id)])
             .status()

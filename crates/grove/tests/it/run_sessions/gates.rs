@@ -6,6 +6,8 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use grove_testkit::model_server::Reply;
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 use grove_testkit::process_shapes::sleepers;
 use grove_testkit::session::Session;
 use serde_json::{Value, json};
@@ -298,7 +300,7 @@ fn peers(gates: &[Gate], module: &str) -> BTreeMap<String, (String, u64)> {
         env!("CARGO_MANIFEST_DIR"),
         "/tests/it/run_sessions/gates_peer.mjs"
     );
-    let printed = Command::new(std::env::var("GROVE_TEST_NODE").unwrap())
+    let printed = Command::new(Need::Node.path())
         .args([script, copy.to_str().unwrap()])
         .stdin(std::fs::File::open(&input).unwrap())
         .output()
@@ -401,6 +403,7 @@ fn work_counts_by_what_it_is_and_not_by_what_is_said_of_it() {
 /// Every level, passed and failed by the real Claude Code.
 #[test]
 fn the_same_gates_stand_before_an_agent_program() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     let whole = report(
         &json!({ "changedFiles": ["answer"], "residualRisks": [], "commandsRun": [], "noStagedFiles": true }),
     );

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use grove_testkit::model_server::{Delivery, ModelServer, Script, ScriptedReply};
+use grove_testkit::needs;
 use grove_testkit::process::{Ending, Running};
 use grove_testkit::process_shapes::sleepers;
 use grove_testkit::session::Session;
@@ -107,7 +108,7 @@ fn asked(server: &ModelServer) {
 }
 
 fn send(signal: &str, process: u32) {
-    let mut kill = std::process::Command::new("kill");
+    let mut kill = grove_testkit::process::kill();
     let sent = kill.args([signal, &process.to_string()]).status();
     assert!(sent.unwrap().success());
 }
@@ -122,6 +123,7 @@ fn result_of(session: &Session) -> (String, String) {
 
 #[test]
 fn closing_the_terminal_killing_the_view_and_detaching_lose_nothing() {
+    needs![Script];
     for way in ["close", "kill", "detach", "terminate", "hang up"] {
         let server = ModelServer::start(Script::replies([late("It went on.")])).unwrap();
         let session = scene(&server);
@@ -175,6 +177,7 @@ fn closing_the_terminal_killing_the_view_and_detaching_lose_nothing() {
 
 #[test]
 fn interrupted_once_it_stops_and_what_it_had_is_kept() {
+    needs![Script];
     let server = ModelServer::start(Script::replies([hangs_after_words()])).unwrap();
     let session = scene(&server);
     let mut terminal = Terminal::open(&session, &run("Talk", &[]));
@@ -198,6 +201,7 @@ fn interrupted_once_it_stops_and_what_it_had_is_kept() {
 
 #[test]
 fn interrupted_twice_it_ends_now() {
+    needs![Script];
     let line = "trap '' TERM; echo x > ready; sleep 3041.5; sleep 3041.5";
     let server = ModelServer::start(Script::replies([bash(line)])).unwrap();
     let session = scene(&server);

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 use grove_testkit::session::Session;
 use rusqlite::Connection;
 use serde_json::Value;
@@ -217,6 +219,7 @@ except Exception as error:
 
 #[test]
 fn an_attestation_is_verified_by_another_library() {
+    needs![OraclePython];
     let (session, id) = finished();
     let envelope = session
         .grove(["runs", "ledger", &id, "--attest"])
@@ -225,8 +228,7 @@ fn an_attestation_is_verified_by_another_library() {
     let key = session.grove("runs ledger --public-key --json").ok().stdout;
     session.file("envelope.json", &envelope);
     session.file("key.json", &key);
-    let python = std::env::var_os("GROVE_ORACLE_PYTHON");
-    let python = python.expect("GROVE_ORACLE_PYTHON is not set: `cargo xtask test` sets it");
+    let python = Need::OraclePython.path();
     let statement = "import base64, json, sys; print(base64.b64decode(json.load(open(sys.argv[1]))['payload']).decode())";
     let run = |script: &str| {
         let mut command = Command::new(&python);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use grove_testkit::needs;
 use grove_testkit::session::Session;
 use insta::assert_snapshot;
 use serde_json::json;
@@ -193,16 +194,19 @@ fn sessions_at(columns: usize) -> String {
 
 #[test]
 fn a_chain_on_eighty_columns() {
+    needs![Tmux];
     assert_snapshot!(sessions_at(80));
 }
 
 #[test]
 fn a_chain_on_a_hundred_and_twenty_columns() {
+    needs![Tmux];
     assert_snapshot!(sessions_at(120));
 }
 
 #[test]
 fn without_colours_and_without_a_terminal_it_is_as_readable() {
+    needs![Tmux];
     let (_server, session) = scene();
     let session = session.with_env("NO_COLOR", "1");
     let started = session

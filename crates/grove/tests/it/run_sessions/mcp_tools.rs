@@ -1,6 +1,7 @@
 //! `mcp:` tools of servers that hang, flood, die and lie: whatever they do, a call fails and the child goes on.
 
 use grove_testkit::model_server::{ModelServer, Reply};
+use grove_testkit::needs;
 use grove_testkit::process_shapes::command_lines;
 use grove_testkit::session::{Session, USER_CONFIG};
 use serde_json::{Value, json};
@@ -79,6 +80,7 @@ pub(crate) fn tool_names(server: &ModelServer) -> Vec<String> {
 
 #[test]
 fn only_what_the_agent_lists_is_offered_and_a_server_that_is_not_there_is_said() {
+    needs![Python];
     let bad = ["python3", "bad.py", "fine"];
     for (tools, names, says) in [
         ("mcp:it", vec!["mcp__it__try", "mcp__it__other"], None),
@@ -117,6 +119,7 @@ fn only_what_the_agent_lists_is_offered_and_a_server_that_is_not_there_is_said()
 
 #[test]
 fn a_server_that_hangs_floods_dies_or_lies_fails_the_call_and_not_the_child() {
+    needs![Python];
     for (how, calls, told) in [
         ("fine", 1, Ok("token *** key None")),
         ("garbage", 1, Ok("token ***")),
@@ -171,6 +174,7 @@ fn a_server_that_hangs_floods_dies_or_lies_fails_the_call_and_not_the_child() {
 
 #[test]
 fn an_agent_program_gets_the_tools_of_servers_through_the_bridge() {
+    needs![Claude, Codex, Copilot, Pi, Node, Python];
     let called = json!({ "name": "mcp__grove__mcp__it__try", "arguments": {} });
     let server = super::engines::server(json!({ "marked": [{ "marker": "TASK-MARK", "turns": [
         { "calls": [called] },

@@ -18,6 +18,8 @@ use grove_store::{RunFilter, Store};
 use grove_testkit::model_server::{
     MarkedReplies, ModelServer, Reply, Script, ScriptFile, ScriptedError, ScriptedReply,
 };
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 use grove_testkit::session::Session;
 use serde_json::{Value, json};
 
@@ -234,7 +236,7 @@ fn first_commit(session: &Session) {
 /// The program under `strace`, which does what `options` say.
 fn traced(session: &Session, options: &[String], words: &[&str]) -> Child {
     let grove = session.command("project");
-    let mut strace = Command::new("strace");
+    let mut strace = Command::new(Need::Strace.path());
     strace
         .args(["-f", "-q", "-o"])
         .arg(session.path("trace"))
@@ -251,9 +253,7 @@ fn traced(session: &Session, options: &[String], words: &[&str]) -> Child {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    strace
-        .spawn()
-        .unwrap_or_else(|error| panic!("strace: {error}; `cargo xtask test` installs it"))
+    strace.spawn().unwrap()
 }
 
 /// A supervisor under `strace`, once it listens or has ended.
@@ -290,7 +290,9 @@ fn most_of_one(session: &Session, calls: &[&str]) -> BTreeMap<String, usize> {
 
 /// Asked to end, `strace` writes down what it has seen; killed, it would not.
 fn end_trace(mut traced: Child) {
-    let _ = Command::new("kill").arg(traced.id().to_string()).status();
+    let _ = grove_testkit::process::kill()
+        .arg(traced.id().to_string())
+        .status();
     wait_for(&mut traced);
 }
 
@@ -518,11 +520,13 @@ fn few_points(act: Act) -> Vec<Point> {
 
 #[test]
 fn whoever_is_killed_nothing_is_lost_and_nothing_runs_twice() {
+    needs![Strace];
     strike_all(Act::One);
 }
 
 #[test]
 fn whoever_is_killed_while_work_is_looked_at_there_is_one_verdict() {
+    needs![Strace];
     strike_all(Act::Gates);
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use grove_testkit::needs;
 use grove_testkit::process_shapes::{SHAPES, command_lines, script, sleepers};
 use serde_json::{Value, json};
 
@@ -15,6 +16,7 @@ const OVER: u64 = 1_500;
 
 #[test]
 fn a_command_reaches_nothing_that_its_child_reaches() {
+    needs![Pgrep];
     let (server, session) = worker();
     session.file("home/.ssh/id", "a key");
     session.file("home/.cargo/credentials.toml", "a token");

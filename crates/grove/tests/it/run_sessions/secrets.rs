@@ -41,7 +41,7 @@ fn a_key_is_in_no_log_journal_recording_error_artifact_or_process_list() {
         "on a command line"
     );
     let pid = session.read("project/held");
-    let killed = std::process::Command::new("kill").arg(pid.trim()).status();
+    let killed = grove_testkit::process::kill().arg(pid.trim()).status();
     assert!(killed.unwrap().success());
     let waited = session.grove(["runs", "wait", &id]).fails(1);
     assert!(waited.stderr.contains("auth"), "{}", waited.stderr);

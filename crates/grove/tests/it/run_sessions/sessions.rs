@@ -43,7 +43,7 @@ fn state_of(session: &Session, id: &str) -> String {
 }
 
 fn kill(pid: &str) {
-    let mut kill = std::process::Command::new("kill");
+    let mut kill = grove_testkit::process::kill();
     assert!(kill.args(["-9", pid]).status().unwrap().success());
 }
 

@@ -1,6 +1,7 @@
 //! Values of a skill's entry: in the environment of commands of the child that has the skill, and nowhere else.
 
 use grove_testkit::model_server::{ModelServer, Reply};
+use grove_testkit::needs;
 use grove_testkit::session::{Outcome, Session, USER_CONFIG};
 use serde_json::{Value, json};
 
@@ -145,6 +146,7 @@ fn a_variable_that_loads_code_is_refused_by_its_name_and_said() {
 
 #[test]
 fn a_program_that_cannot_keep_values_is_not_started_with_them() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     let mark = "TASK-MARK";
     let skill = json!({ "name": "mcp__grove__skill", "arguments": { "name": "payments" } });
     let server = super::engines::server(json!({ "marked": [{ "marker": mark, "turns": [

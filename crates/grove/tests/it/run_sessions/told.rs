@@ -1,6 +1,7 @@
 //! What a child is told is stored before it starts, and is what goes over the wire.
 
 use grove_testkit::model_server::{ModelServer, Script};
+use grove_testkit::needs;
 use grove_testkit::session::column;
 use serde_json::Value;
 
@@ -11,6 +12,7 @@ const REAL: usize = 20;
 
 #[test]
 fn what_is_stored_is_what_is_sent_for_every_bundled_agent_and_twenty_real_ones() {
+    needs![RealCollections];
     let server = ModelServer::start(Script::plain()).unwrap();
     let session = scene(&server);
     session.remove(super::AGENT);

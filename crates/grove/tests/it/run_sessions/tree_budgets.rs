@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use grove_testkit::model_server::{ModelServer, Reply, Script, ScriptFile};
+use grove_testkit::needs;
 use serde_json::{Value, json};
 
 use super::delegation::{BOSS, ask};
@@ -21,6 +22,7 @@ fn spent(run: &Value) -> u64 {
 /// all of it has one budget, and beyond it nobody makes more than the request that was under way.
 #[test]
 fn a_budget_bears_everybody_in_a_tree_and_one_request_of_each_more() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     const BUDGET: u64 = 600;
     // Three that lead, one below each of them, and the program.
     const LIVE: u64 = 7;
@@ -80,6 +82,7 @@ fn a_budget_bears_everybody_in_a_tree_and_one_request_of_each_more() {
 /// Of the built-in engine and of a program.
 #[test]
 fn whoever_goes_on_has_what_is_left_and_no_more() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     const BUDGET: u64 = 100;
     for words in [
         ["--model", "anthropic/m"].as_slice(),

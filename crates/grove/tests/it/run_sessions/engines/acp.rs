@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
+use grove_testkit::needs;
 use grove_testkit::process_shapes::sleepers;
 use grove_testkit::session::Session;
 use serde_json::{Value, json};
@@ -101,6 +102,7 @@ fn ask(session: &Session, task: &str, more: &Value, code: i32) -> Value {
 
 #[test]
 fn a_program_needs_nothing_but_its_command() {
+    needs![Python];
     let session = scene();
     let run = ask(&session, "Look.", &json!({}), 0);
     let text = run["result"].as_str().unwrap();
@@ -134,6 +136,7 @@ fn a_program_needs_nothing_but_its_command() {
 
 #[test]
 fn it_is_asked_to_stop_in_its_own_words_first() {
+    needs![Python];
     let session = scene();
     let words = [
         "run",
@@ -153,6 +156,7 @@ fn it_is_asked_to_stop_in_its_own_words_first() {
 
 #[test]
 fn a_command_that_somebody_else_wrote_is_not_run() {
+    needs![Python];
     let session = scene();
     session.definition(
         "project/.grove/agents/theirs.md",

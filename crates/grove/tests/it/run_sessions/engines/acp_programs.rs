@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use grove_testkit::needs;
 use grove_testkit::process_shapes::{script, sleepers};
 use serde_json::{Value, json};
 
@@ -88,6 +89,7 @@ fn programs_by_the_protocol_go_on_and_hear_nothing_else() {
 
 #[test]
 fn a_program_that_listens_is_stopped_in_its_own_words() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     for (number, (engine, _, tool)) in (0..).zip(ENGINES) {
         let log = stopped(engine, tool, number + 70);
         // One that was ended cannot tell any more what became of its tool, and who is slow on a busy machine is ended too;

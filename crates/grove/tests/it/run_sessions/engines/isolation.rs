@@ -6,6 +6,7 @@ use std::process::Command;
 use std::{fs, thread};
 
 use grove_runs::BOUNDARY;
+use grove_testkit::needs;
 use grove_testkit::session::Session;
 use serde_json::{Value, json};
 
@@ -115,6 +116,7 @@ fn at_home(session: &Session) -> BTreeMap<PathBuf, Vec<u8>> {
 
 #[test]
 fn a_program_hears_what_it_is_told_and_nothing_of_what_lies_around() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     thread::scope(|scope| {
         for (engine, ..) in ENGINES {
             scope.spawn(move || hears_only(engine));

@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::thread;
 
+use grove_testkit::needs;
 use serde_json::{Value, json};
 
 use super::super::{AGENT, run_of};
@@ -38,6 +39,7 @@ fn calls(stdout: &str) -> Vec<(String, String)> {
 
 #[test]
 fn skills_progress_questions_and_answers_go_through_the_bridge() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     thread::scope(|scope| {
         for (engine, _) in with_tools() {
             scope.spawn(move || ask_and_go_on(engine));
@@ -105,6 +107,7 @@ fn ask_and_go_on(engine: &str) {
 
 #[test]
 fn a_conversation_of_a_program_without_the_tools_goes_on_too() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     let server = server_of(&[json!({ "text": "First." }), json!({ "text": "Second." })]);
     let session = scene(&server);
     let outcome = session
@@ -146,6 +149,7 @@ Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
 
 #[test]
 fn a_stolen_token_of_an_ended_attempt_is_refused() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     let server = server_of(&[
         json!({ "calls": [call("claude", "Bash", "until [ -e ../go ]; do sleep 0.05; done")] }),
         json!({ "text": "Done." }),

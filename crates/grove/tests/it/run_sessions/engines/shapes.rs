@@ -1,9 +1,9 @@
 //! Processes that a program's tools start, in the shapes in which processes leave their parents: none stays.
 
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use grove_testkit::needs;
 use grove_testkit::process_shapes::{SHAPES, script, sleepers};
 use serde_json::json;
 
@@ -20,6 +20,7 @@ const TIMES: &str = "GROVE_ENGINE_SHAPES_TIMES";
 
 #[test]
 fn nothing_of_a_program_stays_whatever_its_tools_start() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     let times = std::env::var(TIMES)
         .ok()
         .and_then(|times| times.parse().ok());
@@ -69,7 +70,9 @@ fn ends(engine: &str, tool: &str, (name, shape): (&str, &str), number: u32, by_d
     let began = Instant::now();
     if by_death {
         let supervisor = holder_of(&session, &id);
-        let killed = Command::new("kill").args(["-9", &supervisor]).status();
+        let killed = grove_testkit::process::kill()
+            .args(["-9", &supervisor])
+            .status();
         assert!(killed.unwrap().success(), "{what}");
         session.grove(["runs", "wait", id.as_str()]).fails(1);
         let recovered = Instant::now();

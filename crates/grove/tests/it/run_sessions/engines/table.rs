@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::thread;
 
 use grove_testkit::model_server::{ModelServer, Script, ScriptedReply};
+use grove_testkit::needs;
 use grove_testkit::session::Session;
 use serde_json::{Value, json};
 
@@ -405,6 +406,7 @@ pub(super) fn try_all(engine: &str, cases: &[Case]) {
 
 #[test]
 fn every_program_comes_to_the_same_verdict_whatever_it_says_of_itself() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     // Programs wait more than they work, so all four are tried at once.
     thread::scope(|scope| {
         for (engine, _, tool) in ENGINES {
@@ -417,6 +419,7 @@ fn every_program_comes_to_the_same_verdict_whatever_it_says_of_itself() {
 
 #[test]
 fn what_a_program_cannot_do_is_refused_before_it_starts() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     let server = server_of(&[json!({ "text": "x" })]);
     let session = scene(&server);
     let request = json!({ "agent": "worker", "task": "Do it.", "engine": "pi", "model": "for-pi/m",

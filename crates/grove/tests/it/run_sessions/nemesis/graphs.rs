@@ -16,19 +16,20 @@ use std::fs::File;
 use std::os::unix::fs::symlink;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use grove_testkit::model_server::{ModelServer, Reply, Request, Script};
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 use grove_testkit::session::{PATH, Session, USER_CONFIG};
 use serde_json::{Value, json};
 
 use aftermath::Ends;
 
-use super::super::engines::installed;
 use super::super::{AGENT, KEY, bash, end_all, environments};
 use super::{
     ALL, CALLS, end_trace, go_through, injected, most_of_one, points_of, supervisor, traced,
@@ -126,7 +127,7 @@ impl Graph {
             .with_env("TEST_KEY", KEY);
         prepare(&session);
         session.dir("bin").dir("project");
-        symlink(installed("GROVE_TEST_CODEX"), session.path("bin/codex")).unwrap();
+        symlink(Need::Codex.path(), session.path("bin/codex")).unwrap();
         let providers = format!(
             "[runs]\nmodel = 'anthropic/m'\n\n[providers.other]\napi = \"openai-responses\"\nbase_url = \"{}/v1\"\n\
              key = {{ env = \"TEST_KEY\" }}\n",
@@ -233,7 +234,7 @@ fn works_below(pid: u32, folder: &Path) -> bool {
 }
 
 fn signal(name: &str, pids: &[u32]) -> bool {
-    let mut kill = Command::new("kill");
+    let mut kill = grove_testkit::process::kill();
     kill.arg(name).args(pids.iter().map(u32::to_string));
     !pids.is_empty() && kill.stderr(Stdio::null()).status().unwrap().success()
 }
@@ -347,6 +348,7 @@ fn all_points() -> Vec<Point> {
 
 #[test]
 fn whoever_is_killed_in_a_graph_everybody_has_one_end_and_nothing_is_left() {
+    needs![Codex, Strace];
     let points = if std::env::var_os(ALL).is_some() {
         all_points()
     } else {

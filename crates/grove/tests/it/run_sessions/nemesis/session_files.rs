@@ -4,6 +4,7 @@
 use std::fmt;
 
 use grove_testkit::model_server::{ModelServer, Reply};
+use grove_testkit::needs;
 use grove_testkit::session::Session;
 use serde_json::Value;
 
@@ -216,6 +217,7 @@ fn all_points() -> Vec<Point> {
 
 #[test]
 fn whoever_is_killed_while_a_session_is_written_it_goes_on_and_can_be_forked() {
+    needs![Strace];
     let points = if std::env::var_os(ALL).is_some() {
         all_points()
     } else {

@@ -7,6 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use grove_store::Store;
+use grove_testkit::need::Need;
+use grove_testkit::needs;
 use grove_testkit::session::Session;
 
 use super::super::super::within;
@@ -41,10 +43,7 @@ impl fmt::Display for Disturbance {
 
 /// A graph whose processes see a clock that the test sets.
 fn with_clock(graph: Graph) -> Graph {
-    let folders = std::fs::read_dir("/usr/lib").unwrap().flatten();
-    let mut libraries = folders.map(|it| it.path().join("faketime/libfaketimeMT.so.1"));
-    let library = libraries.find(|it| it.exists());
-    let library = library.expect("no libfaketime; `cargo xtask test` installs `faketime`");
+    let library = Need::Faketime.path();
     graph.session.file("clock", "+0");
     let clock = graph.session.path("clock");
     let change = |session: Session| {
@@ -123,6 +122,7 @@ fn strike(disturbance: &Disturbance) -> Result<String, String> {
 
 #[test]
 fn whoever_stands_still_and_however_the_clock_jumps_a_graph_goes_on() {
+    needs![Codex, Faketime];
     let is_all = std::env::var_os(ALL).is_some();
     let (still, often) = if is_all {
         (Duration::from_mins(1), 8)

@@ -16,6 +16,7 @@ use super::super::ALL;
 use super::super::wait_for;
 use super::aftermath::Ends;
 use super::{Graph, moment, side_by_side, undisturbed};
+use grove_testkit::needs;
 
 /// Set where the test runs in its namespace.
 const INSIDE: &str = "GROVE_NEMESIS_MOUNTS";
@@ -124,6 +125,7 @@ fn strike_in(graph: &Graph, full: &FullDisk) -> Result<String, String> {
 
 #[test]
 fn a_full_disk_loses_nothing_that_was_accepted() {
+    needs![Codex, Namespaces];
     if std::env::var_os(INSIDE).is_none() {
         let mut inside = Command::new("unshare");
         inside.arg("--mount");

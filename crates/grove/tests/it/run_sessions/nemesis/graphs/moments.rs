@@ -9,6 +9,7 @@ use super::super::super::within;
 use super::super::LIMIT;
 use super::aftermath::Ends;
 use super::{Graph, Whom, moment, processes, side_by_side, signal, undisturbed};
+use grove_testkit::needs;
 
 /// How many moments, when there are to be many.
 const RANDOM: &str = "GROVE_NEMESIS_RANDOM";
@@ -55,6 +56,7 @@ fn strike(kill: &Kill) -> Result<String, String> {
 
 #[test]
 fn whenever_somebody_is_killed_a_graph_has_one_end() {
+    needs![Codex];
     let count = std::env::var(RANDOM).ok();
     let count = count.and_then(|it| it.parse().ok()).unwrap_or(5);
     let kinds = [
