@@ -242,7 +242,6 @@ macro_rules! needs {
 /// Whether a test is left out; then it is in the account.
 #[doc(hidden)]
 #[expect(
-    clippy::missing_panics_doc,
     clippy::panic,
     clippy::print_stderr,
     reason = "a test fails with the reason, and says so when it is left out"
