@@ -24,8 +24,8 @@ pub use processes::{
 };
 pub use program_input::ProgramInput;
 pub use programs::{
-    Capabilities, Heard, Launch, PROGRAMS, Program, ProgramBridge, ProgramEvent, ProgramProvider,
-    ProgramReader, ProgramTask, ProgramVerdict, verdict,
+    CallEffect, Capabilities, Heard, Launch, PROGRAMS, Program, ProgramBridge, ProgramEvent,
+    ProgramProvider, ProgramReader, ProgramTask, ProgramVerdict, verdict,
 };
 pub use sandbox::{Held, Sandbox, Seclusion, allowed_variables, write_rules_work};
 

@@ -10,6 +10,7 @@ mod copilot;
 mod gemini;
 mod opencode;
 mod pi;
+mod shell_words;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,10 @@ pub struct Program {
     pub can: Capabilities,
     /// Our names of tools and its own; a tool that is not here it does not have.
     pub tools: &'static [(&'static str, &'static str)],
+    /// Its names of tools that run a command, and the field that has its line.
+    pub commands: &'static [(&'static str, &'static str)],
+    /// Its names of tools that write files, and the field that has a path, or a list of what has one.
+    pub writing: &'static [(&'static str, &'static str)],
     /// Variables of a person's that it may need: keys, and where a login is kept.
     pub variables: &'static [&'static str],
     /// Files at home that are there when somebody is logged in.
@@ -80,6 +85,8 @@ pub struct Capabilities {
     pub runtime_tools: bool,
     /// To stop what it does, in its own words, before it is ended.
     pub cancel: bool,
+    /// It tells what its tools were given and how they ended, so that commands and files are known without asking it.
+    pub calls: bool,
 }
 
 impl Capabilities {
@@ -95,6 +102,7 @@ impl Capabilities {
             (self.usage, "usage"),
             (self.runtime_tools, "runtime tools"),
             (self.cancel, "in-band cancel"),
+            (self.calls, "evidence of its calls"),
         ];
         let missing = all.into_iter().filter(|(can, _)| !can);
         missing.map(|(_, what)| what).collect()
@@ -169,6 +177,14 @@ pub struct ProgramBridge {
 impl ProgramBridge {
     /// What the server is called in a program's configuration.
     pub const NAME: &str = "grove";
+
+    /// Whether a program's name of a tool is that of one of these, in any of the forms that programs make of a server's
+    /// name and a tool's.
+    fn is_named_in(tool: &str) -> bool {
+        let of_server = tool.strip_prefix("mcp__").unwrap_or(tool);
+        let rest = of_server.strip_prefix(Self::NAME);
+        rest.is_some_and(|rest| rest.starts_with(['_', '-']))
+    }
 
     /// The form in which most programs are told of servers.
     fn described(&self) -> Value {
@@ -262,6 +278,8 @@ pub enum ProgramEvent {
         tool: String,
         /// What the tool is given.
         input: Value,
+        /// Whether it is one of the runtime's own, whose call the bridge sees itself.
+        of_runtime: bool,
     },
     /// A tool is done.
     ToolEnd {
@@ -269,6 +287,10 @@ pub enum ProgramEvent {
         id: String,
         /// Whether it failed.
         failed: bool,
+        /// What the model is told.
+        result: String,
+        /// Whether what it began goes on, so that nothing is known of its end.
+        goes_on: bool,
     },
     /// It asks its provider again.
     Retrying(String),
@@ -278,6 +300,17 @@ pub enum ProgramEvent {
     Say(String),
     /// Nothing more is said to it.
     Close,
+}
+
+/// What a call of a tool does, as far as evidence needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallEffect {
+    /// It runs a command line.
+    Command(String),
+    /// It writes files.
+    Writes(Vec<String>),
+    /// Anything else.
+    Other,
 }
 
 /// What a program said so far.
@@ -366,6 +399,28 @@ impl Program {
                 may: launch.may.clone(),
                 ..Heard::default()
             },
+        }
+    }
+
+    /// What a call of one of its tools does.
+    pub fn effect(&self, tool: &str, input: &Value) -> CallEffect {
+        let field = |rows: &[(&str, &'static str)]| {
+            let row = rows.iter().find(|(name, _)| *name == tool);
+            row.map(|(_, field)| &input[*field])
+        };
+        if let Some(line) = field(self.commands) {
+            return CallEffect::Command(line.as_str().unwrap_or_default().to_owned());
+        }
+        let path = |value: &Value| {
+            let path = value.as_str().or_else(|| value["path"].as_str());
+            path.map(str::to_owned)
+        };
+        match field(self.writing) {
+            Some(Value::Array(files)) => {
+                CallEffect::Writes(files.iter().filter_map(path).collect())
+            }
+            Some(file) => CallEffect::Writes(path(file).into_iter().collect()),
+            None => CallEffect::Other,
         }
     }
 
@@ -486,6 +541,24 @@ fn failure_of_status(status: Option<u64>) -> ModelFailure {
         Some(429) => ModelFailure::Rate,
         Some(400..500) => ModelFailure::BadRequest,
         _ => ModelFailure::Overload,
+    }
+}
+
+/// The words of a tool's result: a text, or the texts of its blocks.
+fn words_of(result: &Value) -> String {
+    match result {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts = blocks.iter().map(|block| match text(block, "type") {
+                // Some protocols put a block into a block.
+                "content" => words_of(&block["content"]),
+                _ => words_of(block),
+            });
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        Value::Object(block) if block.contains_key("text") => text(result, "text").to_owned(),
+        Value::Null => String::new(),
+        other => other.to_string(),
     }
 }
 

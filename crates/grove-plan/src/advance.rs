@@ -16,7 +16,9 @@ use grove_spec::Digest;
 
 use crate::attention::Attention;
 use crate::command::{Command, Doubt};
-use crate::event::{Call, CallOutcome, Ending, Event, Fact, Holder, Outcome, Proof, Times, Turn};
+use crate::event::{
+    Call, CallOutcome, Ending, Event, Fact, FoundFile, Holder, Outcome, Proof, Times, Turn,
+};
 use crate::ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
 use crate::plan::{Plan, Work};
 use crate::refused::{Damaged, Refused};
@@ -68,6 +70,7 @@ pub fn advance(plan: &Plan, state: &mut State, event: &Event) -> Result<Step, Re
             holder,
         } => run.leased(effect, *epoch, holder)?,
         Fact::Told { of, epoch, told } => run.told(of, *epoch, *told)?,
+        Fact::Found { of, epoch, file } => run.found(of, *epoch, file)?,
         Fact::Compacted { of, epoch, turns } => run.compacted(of, *epoch, *turns)?,
         Fact::Noticed { of, epoch, why } => run.noticed(of, *epoch, *why)?,
         Fact::Turned { of, epoch, turn } => run.turned(of, *epoch, turn)?,
@@ -203,6 +206,18 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Once, before the child begins: what is there later may be its own.
+    fn found(&mut self, of: &Attempt, epoch: u32, file: &FoundFile) -> Result<(), Refused> {
+        self.check_epoch(of, epoch)?;
+        match self.attempt_mut(of) {
+            Some(attempt) if attempt.found.is_none() => {
+                attempt.found = Some(file.clone());
+                Ok(())
+            }
+            _ => Err(Refused::Duplicate),
+        }
+    }
+
     /// A cut only moves on.
     fn compacted(&mut self, of: &Attempt, epoch: u32, turns: u64) -> Result<(), Refused> {
         self.check_epoch(of, epoch)?;
@@ -275,6 +290,7 @@ impl Run<'_> {
         self.check_epoch(of, epoch)?;
         let limit = self.plan.child(&of.node);
         let limit = limit.and_then(|child| child.limits.max_tool_calls);
+        let limit = limit.filter(|_| !call.observed);
         let Some(attempt) = self.attempt_mut(of) else {
             return Err(Refused::NoSuchCall(call.id.clone()));
         };

@@ -20,6 +20,9 @@ pub struct Contract {
     /// Whether nobody asked for this in particular, so that work which does not have it is not refused.
     #[serde(default)]
     pub is_inferred: bool,
+    /// The engine that does not tell what the child calls, so that it is only taken at its word about that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_observed: Option<String>,
     /// Why it is as it is, where that was decided here.
     #[serde(default)]
     pub reasons: Vec<String>,
@@ -71,6 +74,17 @@ pub struct AuthorFacts {
     pub reviewer: Option<String>,
     /// Whether its session can go on after it ended.
     pub can_go_on: bool,
+    /// The engine, where it does not tell what the child calls.
+    pub not_observed: Option<UnobservedCalls>,
+}
+
+/// An engine that does not tell what its child calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnobservedCalls {
+    /// What people call it.
+    pub engine: String,
+    /// The engines that tell.
+    pub observed: Vec<&'static str>,
 }
 
 /// A command that has to succeed.
@@ -87,7 +101,7 @@ pub struct Check {
     pub cwd: Option<String>,
     /// Variables that it gets.
     pub env: BTreeMap<String, String>,
-    /// Whether it may fail.
+    /// Whether any exit code is good enough. It still has to start, and to end by itself within its time.
     pub allow_failure: bool,
     /// Whether it may use the network.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -222,6 +236,7 @@ impl Contract {
             && asked.verify.is_empty()
             && !matches!(asked.review, Some(Review::By(_)));
         let mut reasons = Vec::new();
+        let is_said = level.is_some_and(|level| level != AcceptanceLevel::Auto);
         let (level, is_inferred) = match level {
             Some(AcceptanceLevel::None) => return Ok(None),
             Some(AcceptanceLevel::Auto) => (inferred(author, asked, &mut reasons), asks_nothing),
@@ -229,6 +244,7 @@ impl Contract {
             None => (least_level(asked), false),
             Some(level) => (level, false),
         };
+        let level = observed_level(level, is_said, asked, author, &mut reasons)?;
         if level == AcceptanceLevel::Verified && asked.verify.is_empty() {
             return Err("`verified` needs commands in `verify`".to_owned());
         }
@@ -238,11 +254,8 @@ impl Contract {
             is_inferred,
             reasons,
             criteria: asked.criteria.clone(),
-            evidence: if asked.evidence.is_empty() {
-                usual_evidence(level, asked).to_vec()
-            } else {
-                asked.evidence.clone()
-            },
+            not_observed: author.not_observed.as_ref().map(|it| it.engine.clone()),
+            evidence: evidence_of(level, asked),
             verify: asked.verify.iter().map(Check::of).collect(),
             pinned: asked.pinned.clone(),
             review,
@@ -260,6 +273,7 @@ impl Contract {
         Self {
             level: AcceptanceLevel::Verified,
             is_inferred: false,
+            not_observed: None,
             reasons: Vec::new(),
             criteria: Vec::new(),
             evidence: Vec::new(),
@@ -296,10 +310,12 @@ impl Contract {
 
     /// What work counts as that nobody has looked at.
     pub(crate) fn level_without_review(&self) -> AcceptanceLevel {
-        if self.verify.is_empty() {
-            AcceptanceLevel::Checked
-        } else {
+        if !self.verify.is_empty() {
             AcceptanceLevel::Verified
+        } else if self.not_observed.is_some() {
+            AcceptanceLevel::Attested
+        } else {
+            AcceptanceLevel::Checked
         }
     }
 
@@ -451,6 +467,43 @@ fn inferred(
     AcceptanceLevel::Checked
 }
 
+/// The level where the child's engine tells what it calls. Where it does not, a level that compares that with what the
+/// child says is refused when it was asked for, and else the child is taken at its word.
+fn observed_level(
+    level: AcceptanceLevel,
+    is_said: bool,
+    asked: &AcceptanceContract,
+    author: &AuthorFacts,
+    reasons: &mut Vec<String>,
+) -> Result<AcceptanceLevel, String> {
+    let compares_calls = level == AcceptanceLevel::Checked
+        || evidence_of(level, asked).contains(&Evidence::CommandsRun);
+    let Some(unobserved) = author.not_observed.as_ref().filter(|_| compares_calls) else {
+        return Ok(level);
+    };
+    let UnobservedCalls { engine, observed } = unobserved;
+    if is_said {
+        let (level, observed) = (word(level), observed.join(", "));
+        return Err(format!(
+            "`{level}` compares what the child says with what it ran, which {engine} does not tell: choose one of the \
+engines {observed}"
+        ));
+    }
+    reasons.push(format!("not observed: {engine} does not tell what it runs"));
+    Ok(match level {
+        AcceptanceLevel::Checked => AcceptanceLevel::Attested,
+        level => level,
+    })
+}
+
+fn evidence_of(level: AcceptanceLevel, asked: &AcceptanceContract) -> Vec<Evidence> {
+    if asked.evidence.is_empty() {
+        usual_evidence(level, asked).to_vec()
+    } else {
+        asked.evidence.clone()
+    }
+}
+
 fn usual_evidence(level: AcceptanceLevel, asked: &AcceptanceContract) -> &'static [Evidence] {
     match level {
         // Criteria say themselves what has to be shown.
@@ -505,6 +558,11 @@ impl Check {
         }
     }
 
+    /// Whether an end is good enough.
+    pub fn is_met_by(&self, end: &CheckEnd) -> bool {
+        end.is_success() || (self.allow_failure && matches!(end, CheckEnd::Code(_)))
+    }
+
     /// The command as people read it.
     pub fn line(&self) -> String {
         match self.command.as_slice() {
@@ -523,6 +581,50 @@ mod tests {
 
     fn of(value: &Value, author: &AuthorFacts) -> Result<Option<Contract>, String> {
         Contract::of(&Acceptance::parse(value).unwrap(), author)
+    }
+
+    #[test]
+    fn a_level_that_compares_calls_needs_an_engine_that_tells_them() {
+        let author = AuthorFacts {
+            not_observed: Some(UnobservedCalls {
+                engine: "Gemini CLI".to_owned(),
+                observed: vec!["native", "claude"],
+            }),
+            ..writer()
+        };
+        for said in [
+            json!("checked"),
+            json!({"level": "checked", "criteria": ["a"]}),
+            json!({"level": "checked", "evidence": ["diff-summary"]}),
+            json!({"level": "verified", "verify": ["true"], "evidence": ["commands-run"]}),
+        ] {
+            let why = of(&said, &author).unwrap_err();
+            assert!(
+                why.contains("Gemini CLI") && why.contains("native, claude"),
+                "{why}"
+            );
+            assert!(of(&said, &writer()).is_ok());
+        }
+        for (said, level) in [
+            (json!("auto"), AcceptanceLevel::Attested),
+            (json!({"criteria": ["a"]}), AcceptanceLevel::Attested),
+            (json!("attested"), AcceptanceLevel::Attested),
+            (json!({"verify": ["true"]}), AcceptanceLevel::Verified),
+        ] {
+            let lowered = of(&said, &author).unwrap().unwrap();
+            assert_eq!(lowered.level, level, "{said}");
+            assert_eq!(
+                lowered.not_observed.as_deref(),
+                Some("Gemini CLI"),
+                "{said}"
+            );
+            let is_lowered = of(&said, &writer()).unwrap().unwrap().level != level;
+            let is_told = lowered
+                .reasons
+                .iter()
+                .any(|it| it.starts_with("not observed"));
+            assert_eq!(is_told, is_lowered, "{said}");
+        }
     }
 
     fn writer() -> AuthorFacts {

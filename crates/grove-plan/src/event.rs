@@ -50,6 +50,7 @@ impl Fact {
     pub fn told_by(&self) -> Option<&Attempt> {
         match self {
             Self::Told { of, .. }
+            | Self::Found { of, .. }
             | Self::Compacted { of, .. }
             | Self::Noticed { of, .. }
             | Self::Turned { of, .. }
@@ -120,6 +121,15 @@ pub enum Fact {
         epoch: u32,
         /// The artifact with what it is told.
         told: Digest,
+    },
+    /// What was in a child's answer file before it began.
+    Found {
+        /// Which child.
+        of: Attempt,
+        /// The epoch of its start.
+        epoch: u32,
+        /// The file.
+        file: FoundFile,
     },
     /// A conversation was too long for its model: it is told in short before one of its turns.
     Compacted {
@@ -295,6 +305,9 @@ pub struct Call {
     pub arguments: Body,
     /// Whether it can change something.
     pub writes: bool,
+    /// Whether a program told of it when it had begun, so that it cannot be refused any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub observed: bool,
 }
 
 /// What came of a call.
@@ -305,6 +318,9 @@ pub struct CallOutcome {
     pub content: Body,
     /// Whether the call failed.
     pub is_error: bool,
+    /// Whether what it began goes on, so that nothing is known of its end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub goes_on: bool,
 }
 
 /// What came of an effect.
@@ -387,6 +403,23 @@ pub struct TreeBefore {
     pub tree: Option<String>,
     /// Those that were staged.
     pub staged: Vec<String>,
+}
+
+/// A file as it was found, so that it is known whether it was written since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FoundFile {
+    /// There was none.
+    Absent,
+    /// There was one.
+    There {
+        /// The digest of its content; none of a file that could not be read.
+        digest: Option<Digest>,
+        /// Its inode.
+        inode: u64,
+        /// When it was last changed, in nanoseconds since 1970.
+        ctime: i64,
+    },
 }
 
 /// What was done in a working tree.

@@ -1,10 +1,13 @@
 //! What was seen of a child's work, beside what it says, and what that means for its contract.
 
+mod commands;
+
 use grove_spec::acceptance::{AcceptanceLevel, Criterion, CriterionSeverity, Evidence};
 use serde::{Deserialize, Serialize};
 
 use crate::contract::{CheckResult, Contract};
-use crate::report::{CommandStatus, CriterionStatus, NO_REPORT, Report};
+use crate::report::{CriterionStatus, NO_REPORT, Report};
+use commands::commands_compared;
 
 /// Everything that is known of a child's work once nothing of it runs any more.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +46,9 @@ pub struct SeenCommand {
     pub line: String,
     /// Whether it failed.
     pub failed: bool,
+    /// Whether nothing is known of its end: it went on by itself, or was cut off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub end_unknown: bool,
 }
 
 /// Something that stands in the way of work counting.
@@ -101,7 +107,7 @@ impl Contract {
             let result = seen.results.iter().find(|result| result.id == check.id);
             match result {
                 None => missing(format!("{} was not run", check.id)),
-                Some(result) if !result.end.is_success() && !check.allow_failure => {
+                Some(result) if !check.is_met_by(&result.end) => {
                     missing(format!("{} (`{}`) {}", check.id, check.line(), result.end));
                 }
                 Some(_) => {}
@@ -118,6 +124,7 @@ impl Contract {
         }
         let contradictions = contradictions(report, &seen.facts);
         findings.extend(contradictions.into_iter().map(Finding::Contradicted));
+        findings.extend(commands_compared(report, &seen.facts));
         findings
     }
 
@@ -209,30 +216,6 @@ fn contradictions(report: &Report, facts: &Facts) -> Vec<String> {
     all.extend(lines.map(|test| {
         format!("it says that it added the test {test}, which is in none of its changes")
     }));
-    if let (Some(claimed), Some(seen)) = (&report.commands_run, &facts.commands) {
-        let passed = claimed
-            .iter()
-            .filter(|it| it.result == CommandStatus::Passed);
-        for claim in passed {
-            let line = squeezed(&claim.command);
-            let is_it = |seen: &&SeenCommand| {
-                let ran = squeezed(&seen.line);
-                ran == line || ran.contains(&line) || line.contains(&ran)
-            };
-            let runs: Vec<&SeenCommand> = seen.iter().filter(is_it).collect();
-            match runs.last() {
-                None => all.push(format!(
-                    "it says that `{}` passed; it never ran it",
-                    claim.command
-                )),
-                Some(last) if last.failed => all.push(format!(
-                    "it says that `{}` passed; it failed when it last ran",
-                    claim.command
-                )),
-                Some(_) => {}
-            }
-        }
-    }
     all
 }
 
@@ -242,11 +225,6 @@ fn listed(names: &[String]) -> String {
     }
     let shown = names.iter().take(20).cloned().collect::<Vec<_>>();
     shown.join(", ")
-}
-
-fn squeezed(line: &str) -> String {
-    let words: Vec<&str> = line.trim().trim_matches('`').split_whitespace().collect();
-    words.join(" ")
 }
 
 /// The path that a line of a report names; none when it names none.
@@ -326,10 +304,12 @@ mod tests {
                     SeenCommand {
                         line: "cd x && cargo test".to_owned(),
                         failed: false,
+                        end_unknown: false,
                     },
                     SeenCommand {
                         line: "make".to_owned(),
                         failed: true,
+                        end_unknown: false,
                     },
                 ]),
                 ..Facts::default()
@@ -493,6 +473,27 @@ mod tests {
                     result("b", CheckEnd::Code(1)),
                 ],
                 true,
+            ),
+            (
+                vec![
+                    result("a", CheckEnd::Code(0)),
+                    result("b", CheckEnd::TimedOut),
+                ],
+                false,
+            ),
+            (
+                vec![
+                    result("a", CheckEnd::Code(0)),
+                    result("b", CheckEnd::Signal(15)),
+                ],
+                false,
+            ),
+            (
+                vec![
+                    result("a", CheckEnd::Code(0)),
+                    result("b", CheckEnd::NotStarted("x".to_owned())),
+                ],
+                false,
             ),
             (vec![result("a", CheckEnd::Code(0))], false),
             (vec![], false),

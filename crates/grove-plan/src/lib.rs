@@ -37,11 +37,13 @@ pub use advance::{Step, advance, fold};
 pub use attention::{Attention, AttentionLimits};
 pub use command::{Command, Doubt};
 pub use compose::{ItemValue, Variables, compose};
-pub use contract::{Accepted, AuthorFacts, Check, CheckEnd, CheckResult, Contract, ReviewPlan};
+pub use contract::{
+    Accepted, AuthorFacts, Check, CheckEnd, CheckResult, Contract, ReviewPlan, UnobservedCalls,
+};
 pub use event::{
     AddedText, Body, Call, CallOutcome, CapturedWork, Delivered, Ending, Event, Expanded, Fact,
-    Finish, Holder, Item, Outcome, Output, Parent, Proof, Question, Reused, ReviewVerdict,
-    SubmoduleWork, Times, TreeBefore, Turn, Wish,
+    Finish, FoundFile, Holder, Item, Outcome, Output, Parent, Proof, Question, Reused,
+    ReviewVerdict, SubmoduleWork, Times, TreeBefore, Turn, Wish,
 };
 pub use evidence::{Facts, Finding, Seen, SeenCommand, tests_not_found};
 pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};

@@ -82,6 +82,8 @@ pub enum CommandStatus {
     Failed,
     /// It was not run.
     NotRun,
+    /// The report says it in a word that means none of these.
+    Unreadable,
 }
 
 /// A report as it was found.
@@ -91,6 +93,13 @@ pub struct FoundReport {
     pub report: Option<Report>,
     /// What was understood though it was written otherwise, or why nothing could be read.
     pub notes: Vec<String>,
+}
+
+impl FoundReport {
+    /// Whether there was nothing that could be taken for one.
+    pub fn is_absent(&self) -> bool {
+        self.report.is_none() && self.notes == [NO_REPORT]
+    }
 }
 
 impl Report {
@@ -135,7 +144,7 @@ pub fn report_in(text: &str) -> FoundReport {
                 notes,
             };
         }
-        if place.is_named {
+        if place.is_named || wrapped(&value).is_some() {
             notes.extend(found.notes);
         }
     }
@@ -168,9 +177,15 @@ pub fn without_report(text: &str) -> String {
 
 /// Reads a report that was given as data.
 pub fn report_of(value: &Value) -> FoundReport {
-    let inner = ["acceptance", "acceptanceReport", "acceptance_report"];
-    let inner = inner.iter().find_map(|key| value.get(key));
-    let Some(fields) = inner.unwrap_or(value).as_object() else {
+    let inner = wrapped(value);
+    // Some put the object into a text.
+    let inner = inner.map(|inner| {
+        inner
+            .as_str()
+            .and_then(lenient)
+            .unwrap_or_else(|| inner.clone())
+    });
+    let Some(fields) = inner.as_ref().unwrap_or(value).as_object() else {
         let notes = vec!["the report is not an object".to_owned()];
         return FoundReport {
             report: None,
@@ -192,6 +207,20 @@ pub fn report_of(value: &Value) -> FoundReport {
             vec!["the report has none of the fields that a report has".to_owned()]
         },
     }
+}
+
+/// What stands in an object under the name of a report, in any letters.
+fn wrapped(value: &Value) -> Option<&Value> {
+    let mut fields = value.as_object()?.iter();
+    let inner =
+        fields.find(|(key, _)| matches!(squeezed(key).as_str(), "acceptance" | "acceptancereport"));
+    inner.map(|(_, inner)| inner)
+}
+
+/// A name without what stands between its words, in small letters.
+fn squeezed(name: &str) -> String {
+    let letters = name.chars().filter(|c| c.is_alphanumeric());
+    letters.collect::<String>().to_lowercase()
 }
 
 /// The fields of a report, and other names for them.
@@ -241,8 +270,7 @@ impl Reader {
     fn report(&mut self, fields: &Map<String, Value>) -> Report {
         let mut known: BTreeMap<&str, &Value> = BTreeMap::new();
         for (key, value) in fields {
-            let squeezed: String = key.chars().filter(|c| c.is_alphanumeric()).collect();
-            let squeezed = squeezed.to_lowercase();
+            let squeezed = squeezed(key);
             let row = FIELDS
                 .iter()
                 .find(|(name, others)| *name == squeezed || others.contains(&squeezed.as_str()));
@@ -367,19 +395,57 @@ fn commands_of(value: &Value) -> Vec<CommandReport> {
         }
         let first = |names: &[&str]| names.iter().find_map(|name| item.get(name));
         let command = first(&["command", "cmd", "line"])?.as_str()?.to_owned();
-        let result = match first(&["result", "status", "exitCode", "exit_code", "outcome"]) {
-            Some(Value::Number(code)) if code.as_i64() == Some(0) => CommandStatus::Passed,
-            Some(Value::Number(_) | Value::Bool(false)) => CommandStatus::Failed,
-            Some(Value::String(word)) => match word.trim().to_lowercase().as_str() {
-                "failed" | "fail" | "error" | "failure" | "red" => CommandStatus::Failed,
-                "not-run" | "not run" | "not_run" | "skipped" => CommandStatus::NotRun,
-                _ => CommandStatus::Passed,
-            },
-            _ => CommandStatus::Passed,
-        };
+        let result = first(&["result", "status", "exitCode", "exit_code", "outcome"]);
+        // Who names a command and no end says that it was run; whether it succeeded is seen.
+        let result = result.map_or(CommandStatus::Passed, status_of);
         Some(CommandReport { command, result })
     };
     items.iter().filter_map(command).collect()
+}
+
+/// How a report says that a command ended.
+fn status_of(said: &Value) -> CommandStatus {
+    let of_code = |code: i64| match code {
+        0 => CommandStatus::Passed,
+        _ => CommandStatus::Failed,
+    };
+    let text = match said {
+        Value::Bool(true) => return CommandStatus::Passed,
+        Value::Bool(false) => return CommandStatus::Failed,
+        Value::Number(code) => return code.as_i64().map_or(CommandStatus::Unreadable, of_code),
+        Value::String(text) => text.to_lowercase(),
+        _ => return CommandStatus::Unreadable,
+    };
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    match words.as_slice() {
+        ["not", "run" | "executed" | "started", ..] | ["notrun" | "skipped", ..] => {
+            CommandStatus::NotRun
+        }
+        ["exit" | "exited" | "ended" | "code" | "status", rest @ ..] => {
+            let code = rest.iter().find_map(|word| word.parse().ok());
+            code.map_or(CommandStatus::Unreadable, of_code)
+        }
+        [code] if code.parse::<i64>().is_ok() => {
+            code.parse().map_or(CommandStatus::Unreadable, of_code)
+        }
+        // `12 passed, 0 failed` says first what there is.
+        [count, word, ..] if count.parse::<u64>().is_ok_and(|count| count > 0) => word_of(word),
+        [word, ..] => word_of(word),
+        [] => CommandStatus::Unreadable,
+    }
+}
+
+fn word_of(word: &str) -> CommandStatus {
+    match word {
+        "passed" | "pass" | "passes" | "passing" | "ok" | "success" | "successful"
+        | "succeeded" | "green" | "done" | "yes" | "true" => CommandStatus::Passed,
+        "failed" | "fail" | "fails" | "failing" | "failure" | "error" | "errors" | "errored"
+        | "red" | "no" | "false" | "timeout" | "timed" | "crashed" | "aborted" => {
+            CommandStatus::Failed
+        }
+        _ => CommandStatus::Unreadable,
+    }
 }
 
 /// A list of texts, however it was written.
@@ -450,6 +516,12 @@ mod tests {
             fence("json", WHOLE),
             fence("", WHOLE),
             fence(REPORT_TAG, &format!("{{\"acceptance\": {WHOLE}}}")),
+            fence("json", &format!("{{\"acceptance-report\": {WHOLE}}}")),
+            format!("Done. {{\"Acceptance Report\": {WHOLE}}}"),
+            fence(
+                "json",
+                &serde_json::json!({ "acceptance_report": WHOLE }).to_string(),
+            ),
             fence(REPORT_TAG, "{\"x\": 1}") + &fence(REPORT_TAG, WHOLE),
             format!("Done.\n```{REPORT_TAG}\n{WHOLE}"),
             format!("Done. ACCEPTANCE_REPORT: {WHOLE} That is all."),
@@ -489,6 +561,50 @@ mod tests {
             let found = report_in(text);
             assert_eq!(found.report, None, "{text}");
             assert!(!found.notes.is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_report_that_says_nothing_readable_under_its_name_is_named() {
+        for text in [
+            "{\"acceptance-report\": \"all good\"}",
+            "```json\n{\"acceptanceReport\": {\"verdict\": \"fine\"}}\n```",
+        ] {
+            let found = report_in(text);
+            assert_eq!(found.report, None, "{text}");
+            assert_ne!(found.notes, [NO_REPORT], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_result_is_read_as_it_was_meant_or_as_nothing() {
+        use CommandStatus::{Failed, NotRun, Passed, Unreadable};
+        for (result, expected) in [
+            (serde_json::json!("passed"), Passed),
+            (serde_json::json!("PASS (3 tests)"), Passed),
+            (serde_json::json!("12 passed, 0 failed"), Passed),
+            (serde_json::json!("exit code 0"), Passed),
+            (serde_json::json!("0"), Passed),
+            (serde_json::json!(0), Passed),
+            (serde_json::json!(true), Passed),
+            (serde_json::json!("1 failed, 11 passed"), Failed),
+            (serde_json::json!("exited with 101"), Failed),
+            (serde_json::json!("timed out"), Failed),
+            (serde_json::json!(2), Failed),
+            (serde_json::json!(false), Failed),
+            (serde_json::json!("not_run"), NotRun),
+            (serde_json::json!("not-run: no network"), NotRun),
+            (serde_json::json!("skipped"), NotRun),
+            (serde_json::json!("banana"), Unreadable),
+            (serde_json::json!("0 passed"), Unreadable),
+            (serde_json::json!("not passed"), Unreadable),
+            (serde_json::json!("unknown"), Unreadable),
+            (serde_json::json!(""), Unreadable),
+            (serde_json::json!(null), Unreadable),
+            (serde_json::json!({"code": 0}), Unreadable),
+            (serde_json::json!(0.5), Unreadable),
+        ] {
+            assert_eq!(status_of(&result), expected, "{result}");
         }
     }
 

@@ -10,8 +10,8 @@ use crate::attention::Attention;
 use crate::command::Command;
 use crate::contract::Accepted;
 use crate::event::{
-    AddedText, CapturedWork, Delivered, Ending, Expanded, Holder, Output, Proof, Question,
-    ReviewVerdict, Times, TreeBefore,
+    AddedText, CapturedWork, Delivered, Ending, Expanded, FoundFile, Holder, Output, Proof,
+    Question, ReviewVerdict, Times, TreeBefore,
 };
 use crate::evidence::Seen;
 use crate::ids::{Attempt, CallId, EffectId, NodeId};
@@ -170,6 +170,8 @@ pub struct AttemptState {
     pub continues: Option<Continued>,
     /// What it is told, where that was put together from what others said.
     pub told: Option<Digest>,
+    /// What was in its answer file before it began, where that was looked at.
+    pub found: Option<FoundFile>,
     /// When somebody took it.
     pub started: Option<Times>,
     /// When it ended.

@@ -1,19 +1,19 @@
 //! Gathers what shows whether a child's work counts: what it says, and what can be seen without asking it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use grove_exec::Git;
+use grove_exec::{CallEffect, Git, Program};
 use grove_plan::{
-    Body, Fact, Facts, FoundReport, NodeId, Report, ReviewVerdict, SeenCommand, TreeBefore,
+    Body, Fact, Facts, FoundReport, NodeId, Output, Report, ReviewVerdict, SeenCommand, TreeBefore,
     report_in, report_of, tests_not_found,
 };
+use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 use serde_json::{Value, json};
 
 use crate::tools::ACCEPTANCE_REPORT;
 
-/// The engine whose calls of tools are in the journal.
-const NATIVE: &str = "native";
 /// How much of a change somebody is shown who looks at it.
 const MOST_DIFF: usize = 48 << 10;
 
@@ -102,40 +102,46 @@ impl Work<'_> {
 
     /// The commands that it ran and the files that its tools wrote, by the journal.
     fn calls(&self) -> (Option<Vec<SeenCommand>>, Vec<String>) {
-        let (mut commands, mut written) = (Vec::new(), Vec::new());
-        let mut open = std::collections::BTreeMap::new();
+        let (mut commands, mut written) = (Vec::<SeenCommand>::new(), Vec::new());
+        let (mut running, mut writing) = (BTreeMap::new(), BTreeMap::new());
+        let engine = self.run.plan.child(self.node);
+        let engine = engine.map_or("", |child| child.engine.as_str());
         for event in &self.run.events {
             match &event.fact {
                 Fact::Called { of, call, .. } if of.node == *self.node => {
-                    let arguments = self.value(&call.arguments);
-                    let text = |name: &str| {
-                        let text = arguments.get(name).and_then(Value::as_str);
-                        text.map(str::to_owned)
-                    };
-                    match call.tool.as_str() {
-                        "bash" => {
-                            let line = text("command").unwrap_or_default();
-                            open.insert((of.clone(), call.id.clone()), commands.len());
-                            commands.push(SeenCommand { line, failed: true });
+                    let id = (of.clone(), call.id.clone());
+                    match effect_of(engine, &call.tool, &self.value(&call.arguments)) {
+                        CallEffect::Command(line) => {
+                            running.insert(id, commands.len());
+                            commands.push(SeenCommand {
+                                line,
+                                failed: false,
+                                end_unknown: true,
+                            });
                         }
-                        "write" | "edit" => written.extend(text("path")),
-                        _ => {}
+                        CallEffect::Writes(files) => {
+                            writing.insert(id, files);
+                        }
+                        CallEffect::Other => {}
                     }
                 }
                 Fact::Returned {
                     of, call, outcome, ..
                 } => {
-                    let at = open.remove(&(of.clone(), call.clone()));
+                    let id = (of.clone(), call.clone());
+                    let at = running.remove(&id);
                     if let Some(command) = at.and_then(|at| commands.get_mut(at)) {
                         command.failed = outcome.is_error;
+                        command.end_unknown = outcome.goes_on;
                     }
+                    let files = writing.remove(&id).filter(|_| !outcome.is_error);
+                    written.extend(files.into_iter().flatten());
                 }
                 _ => {}
             }
         }
-        let child = self.run.plan.child(self.node);
-        let is_native = child.is_some_and(|child| child.engine == NATIVE);
-        (is_native.then_some(commands), written)
+        let is_seen = Program::named(engine).is_none_or(|program| program.can.calls);
+        (is_seen.then_some(commands), written)
     }
 
     /// What the child says of its work: through the tool, else in its words; a later try adds to an earlier one.
@@ -166,11 +172,9 @@ impl Work<'_> {
                     }
                     _ => None,
                 });
-            let text = attempt.output().and_then(|output| output.text);
-            let text = text.and_then(|digest| self.store.artifact(&digest).ok().flatten());
-            let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
             let found = called.rfind(|found| found.report.is_some());
-            let found = found.unwrap_or_else(|| report_in(&text));
+            let output = attempt.output().cloned().unwrap_or_default();
+            let found = found.unwrap_or_else(|| self.report_said(&output));
             notes = found.notes;
             whole = match (whole, found.report) {
                 (Some(earlier), Some(later)) => Some(earlier.with(later)),
@@ -180,6 +184,19 @@ impl Work<'_> {
         FoundReport {
             report: whole,
             notes,
+        }
+    }
+
+    /// The report in what a child said last, else in the file that it wrote its answer to.
+    fn report_said(&self, output: &Output) -> FoundReport {
+        let found = |digest: &Option<Digest>| {
+            let bytes = self.store.artifact(digest.as_ref()?).ok().flatten()?;
+            Some(report_in(&String::from_utf8_lossy(&bytes)))
+        };
+        let said = found(&output.text).unwrap_or_else(|| report_in(""));
+        match found(&output.written) {
+            Some(written) if said.report.is_none() && !written.is_absent() => written,
+            _ => said,
         }
     }
 
@@ -264,6 +281,21 @@ both are empty lists when there is nothing."
             None => "What it changed cannot be listed: there is no version control.".to_owned(),
         });
         parts.join("\n\n")
+    }
+}
+
+/// What a call of a tool does, in the words of whoever drives the child.
+fn effect_of(engine: &str, tool: &str, arguments: &Value) -> CallEffect {
+    if let Some(program) = Program::named(engine) {
+        return program.effect(tool, arguments);
+    }
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    match tool {
+        "bash" => CallEffect::Command(text("command").unwrap_or_default().to_owned()),
+        "write" | "edit" => {
+            CallEffect::Writes(text("path").map(str::to_owned).into_iter().collect())
+        }
+        _ => CallEffect::Other,
     }
 }
 

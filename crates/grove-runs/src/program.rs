@@ -1,6 +1,7 @@
 //! A child that is an agent program: one task, under a keeper, to the same facts as the built-in engine gives.
 
 mod bridge;
+mod calls;
 mod first_request;
 mod input;
 mod loopback;
@@ -18,7 +19,7 @@ use grove_exec::{
     ProgramVerdict, Report, StopTokens, Why, now, verdict,
 };
 use grove_fs::atomic;
-use grove_model::Relay;
+use grove_model::{Relay, Secret};
 use grove_plan::{Attempt, Cause, Child, Fact, Finish, Turn, Usage};
 use grove_store::{Draft, Store};
 use serde_json::json;
@@ -27,10 +28,11 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt_log::{AttemptLog, LogLine};
-use crate::native::{ChildEnd, NotOurs, about, append, body};
+use crate::native::{ChildEnd, NotOurs, append, body};
 use crate::tools::Toolbox;
 pub(crate) use bridge::RUNTIME_TOOLS;
 use bridge::{Bridge, Bridged};
+use calls::CallRecorder;
 use input::Input;
 use meter::{Meter, Metered, Reading};
 pub(crate) use talk::Talk;
@@ -124,11 +126,11 @@ impl ProgramChild<'_> {
         };
         let (sayer, keeper_stop) = (input.sayer(), StopTokens::default());
         let mut reader = self.program.reader(&launch);
-        let mut tools = HashMap::new();
+        let mut calls = self.call_recorder(&beside);
         let mut on_event = |event: ProgramEvent| match event {
             ProgramEvent::Say(line) => sayer.say(line),
             ProgramEvent::Close => sayer.close(),
-            event => self.log_event(event, &mut tools),
+            event => self.log_event(calls.take(event)),
         };
         let session = Mutex::new(None);
         let (said_over, over) = watch::channel(false);
@@ -334,25 +336,45 @@ impl ProgramChild<'_> {
         self.log.write(&LogLine::Note { text });
     }
 
-    fn log_event(&self, event: ProgramEvent, tools: &mut HashMap<String, String>) {
+    /// Records what the program tells of its calls.
+    fn call_recorder(&self, beside: &Beside) -> CallRecorder {
+        let meter = beside.meter.as_ref().map(|meter| meter.token().to_owned());
+        let bridge = beside
+            .bridge
+            .as_ref()
+            .map(|bridge| bridge.described().token);
+        let own = self.environment.iter();
+        let own = own.filter(|(name, _)| {
+            let is_key = name.ends_with("KEY") || name.ends_with("TOKEN");
+            is_key && self.program.variables.contains(&name.as_str())
+        });
+        let own = own.map(|(_, value)| value.clone());
+        let secrets = meter.into_iter().chain(bridge).chain(own);
+        CallRecorder {
+            store: Arc::clone(self.store),
+            run: self.run.to_owned(),
+            of: self.of.clone(),
+            epoch: self.epoch,
+            program: self.program,
+            toolbox: Arc::clone(&self.toolbox),
+            secrets: secrets.map(Secret::new).collect(),
+            log: Arc::clone(&self.log),
+            stop: self.stop.clone(),
+            news: self.news.clone(),
+            open: HashMap::new(),
+        }
+    }
+
+    fn log_event(&self, event: Option<ProgramEvent>) {
         let line = match event {
-            ProgramEvent::Text(text) => LogLine::Text { text },
-            ProgramEvent::Thinking(text) => LogLine::Thinking { text },
-            ProgramEvent::ToolStart { id, tool, input } => {
-                tools.insert(id, tool.clone());
-                let about = about(&input);
-                LogLine::ToolStart { tool, about }
-            }
-            ProgramEvent::ToolEnd { id, failed } => {
-                let tool = tools.remove(&id).unwrap_or_default();
-                LogLine::ToolEnd { tool, failed }
-            }
-            ProgramEvent::Retrying(why) => LogLine::Note {
+            Some(ProgramEvent::Text(text)) => LogLine::Text { text },
+            Some(ProgramEvent::Thinking(text)) => LogLine::Thinking { text },
+            Some(ProgramEvent::Retrying(why)) => LogLine::Note {
                 text: format!("asking again after {why}"),
             },
-            ProgramEvent::Note(text) => LogLine::Note { text },
-            // Said to the program, and no event of the child's.
-            ProgramEvent::Say(_) | ProgramEvent::Close => return,
+            Some(ProgramEvent::Note(text)) => LogLine::Note { text },
+            // Said to the program, or recorded.
+            Some(_) | None => return,
         };
         self.log.write(&line);
     }

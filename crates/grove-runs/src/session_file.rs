@@ -114,7 +114,9 @@ impl<'a> Session<'a> {
             Fact::Returned {
                 of, call, outcome, ..
             } if is_ours(of) => {
-                let CallOutcome { content, is_error } = outcome;
+                let CallOutcome {
+                    content, is_error, ..
+                } = outcome;
                 let content = self.body(content)?;
                 let result = json!({ "kind": "toolResult", "id": call, "content": content, "isError": is_error });
                 self.entry(when, of, "", message("user", &json!([result])));

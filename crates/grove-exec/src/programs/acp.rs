@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{
     Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask,
-    failure_of_status, text,
+    failure_of_status, text, words_of,
 };
 
 pub(super) static PROGRAM: Program = Program {
@@ -33,8 +33,11 @@ pub(super) static PROGRAM: Program = Program {
         usage: false,
         runtime_tools: true,
         cancel: true,
+        calls: false,
     },
     tools: KINDS,
+    commands: &[],
+    writing: &[],
     variables: &[],
     logins: &[],
     not_switched_off: &[
@@ -248,6 +251,7 @@ fn begin(heard: &mut Heard, call: &Value, on_event: &mut dyn FnMut(ProgramEvent)
         id,
         tool: text(call, "title").to_owned(),
         input: call["rawInput"].clone(),
+        of_runtime: ProgramBridge::is_named_in(text(call, "title")),
     });
 }
 
@@ -259,8 +263,15 @@ fn end_tool(heard: &mut Heard, call: &Value, on_event: &mut dyn FnMut(ProgramEve
     let id = text(call, "toolCallId").to_owned();
     heard.begins_anew = true;
     heard.running.retain(|running| *running != id);
-    let failed = status == "failed";
-    on_event(ProgramEvent::ToolEnd { id, failed });
+    on_event(ProgramEvent::ToolEnd {
+        id,
+        failed: status == "failed",
+        result: match &call["content"] {
+            Value::Array(blocks) if !blocks.is_empty() => words_of(&call["content"]),
+            _ => words_of(&call["rawOutput"]),
+        },
+        goes_on: false,
+    });
 }
 
 /// The status in what a provider answered, where a program passes that on for a message.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask,
-    failure_of_status, text,
+    failure_of_status, text, words_of,
 };
 
 pub(super) static PROGRAM: Program = Program {
@@ -31,6 +31,7 @@ pub(super) static PROGRAM: Program = Program {
         usage: true,
         runtime_tools: true,
         cancel: true,
+        calls: true,
     },
     tools: &[
         ("read", "Read"),
@@ -40,6 +41,12 @@ pub(super) static PROGRAM: Program = Program {
         ("write", "Write"),
         ("edit", "Edit"),
         ("bash", "Bash"),
+    ],
+    commands: &[("Bash", "command")],
+    writing: &[
+        ("Write", "file_path"),
+        ("Edit", "file_path"),
+        ("MultiEdit", "file_path"),
     ],
     variables: &[
         "ANTHROPIC_API_KEY",
@@ -140,6 +147,8 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
                     on_event(ProgramEvent::ToolEnd {
                         id: text(block, "tool_use_id").to_owned(),
                         failed: block["is_error"] == true,
+                        result: words_of(&block["content"]),
+                        goes_on: line["tool_use_result"]["backgroundTaskId"].is_string(),
                     });
                 }
             }
@@ -180,6 +189,7 @@ fn take_block(heard: &mut Heard, block: &Value, on_event: &mut dyn FnMut(Program
             id: text(block, "id").to_owned(),
             tool: text(block, "name").to_owned(),
             input: block["input"].clone(),
+            of_runtime: ProgramBridge::is_named_in(text(block, "name")),
         }),
         _ => {}
     }

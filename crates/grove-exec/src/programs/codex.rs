@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask,
-    failure_of_status, text,
+    failure_of_status, shell_words, text, words_of,
 };
 
 pub(super) static PROGRAM: Program = Program {
@@ -30,6 +30,7 @@ pub(super) static PROGRAM: Program = Program {
         usage: true,
         runtime_tools: true,
         cancel: false,
+        calls: true,
     },
     // It does everything with its shell; what it may write is its sandbox's to say.
     tools: &[
@@ -41,6 +42,8 @@ pub(super) static PROGRAM: Program = Program {
         ("write", "apply_patch"),
         ("edit", "apply_patch"),
     ],
+    commands: &[("command_execution", "command")],
+    writing: &[("file_change", "changes")],
     variables: &["CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_HOME"],
     logins: &[".codex/auth.json"],
     not_switched_off: &["AGENTS.md in its own home", "the list of its own skills"],
@@ -135,26 +138,27 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
             id: id(),
             tool: text(item, "tool").to_owned(),
             input: item["arguments"].clone(),
+            of_runtime: item["server"] == ProgramBridge::NAME,
         }),
         ("item.started", tool @ ("command_execution" | "web_search")) => {
             on_event(ProgramEvent::ToolStart {
                 id: id(),
                 tool: tool.to_owned(),
-                input: json!({ "command": item["command"] }),
+                input: json!({ "command": command_line(text(item, "command")) }),
+                of_runtime: false,
             });
         }
         ("item.completed", "file_change") => {
             on_event(ProgramEvent::ToolStart {
                 id: id(),
                 tool: "file_change".to_owned(),
-                input: item["changes"].clone(),
+                input: json!({ "changes": item["changes"] }),
+                of_runtime: false,
             });
-            let failed = item["status"] == "failed";
-            on_event(ProgramEvent::ToolEnd { id: id(), failed });
+            on_event(ended(id(), item));
         }
         ("item.completed", "command_execution" | "mcp_tool_call" | "web_search") => {
-            let failed = item["status"] == "failed" || item["exit_code"].as_i64().unwrap_or(0) != 0;
-            on_event(ProgramEvent::ToolEnd { id: id(), failed });
+            on_event(ended(id(), item));
         }
         ("error", _) => on_event(ProgramEvent::Retrying(text(line, "message").to_owned())),
         ("turn.failed", _) => {
@@ -167,6 +171,33 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
             heard.usage = usage(&line["usage"]);
         }
         _ => {}
+    }
+}
+
+/// The line that its shell is given: it tells the whole command, `/bin/bash -lc '…'`.
+fn command_line(command: &str) -> String {
+    match shell_words::split(command).as_deref() {
+        Some([_, option, line]) if matches!(option.as_str(), "-lc" | "-c") => line.clone(),
+        _ => command.to_owned(),
+    }
+}
+
+/// The end of a tool.
+fn ended(id: String, item: &Value) -> ProgramEvent {
+    let texts = [&item["aggregated_output"], &item["result"]["content"]];
+    let error = words_of(&item["error"]["message"]);
+    let mut texts: Vec<String> = texts.into_iter().map(words_of).collect();
+    texts.push(error);
+    texts.retain(|text| !text.is_empty());
+    let status = text(item, "status");
+    ProgramEvent::ToolEnd {
+        id,
+        failed: matches!(status, "failed" | "declined")
+            || item["exit_code"].as_i64().unwrap_or(0) != 0,
+        result: texts.join("\n"),
+        goes_on: item["type"] == "command_execution"
+            && !item["exit_code"].is_i64()
+            && status == "completed",
     }
 }
 

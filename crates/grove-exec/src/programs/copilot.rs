@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     Capabilities, Heard, Launch, Program, ProgramBridge, ProgramEvent, ProgramTask,
-    failure_of_status, text,
+    failure_of_status, text, words_of,
 };
 
 pub(super) static PROGRAM: Program = Program {
@@ -29,6 +29,7 @@ pub(super) static PROGRAM: Program = Program {
         usage: true,
         runtime_tools: true,
         cancel: false,
+        calls: true,
     },
     tools: &[
         ("read", "view"),
@@ -39,6 +40,8 @@ pub(super) static PROGRAM: Program = Program {
         ("edit", "edit"),
         ("bash", "bash"),
     ],
+    commands: &[("bash", "command"), ("write_bash", "input")],
+    writing: &[("create", "path"), ("edit", "path")],
     variables: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"],
     logins: &[".copilot/config.json"],
     not_switched_off: &["its own system text", "its tools for its shells"],
@@ -124,15 +127,19 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
             // It went on after whatever failed before.
             heard.failure = None;
         }
-        "tool.execution_start" => on_event(ProgramEvent::ToolStart {
-            id: id(),
-            tool: text(data, "toolName").to_owned(),
-            input: data["arguments"].clone(),
-        }),
-        "tool.execution_complete" => on_event(ProgramEvent::ToolEnd {
-            id: id(),
-            failed: data["success"] == false,
-        }),
+        "tool.execution_start" => {
+            let (id, tool) = (id(), text(data, "toolName").to_owned());
+            if PROGRAM.commands.iter().any(|(name, _)| *name == tool) {
+                heard.running.push(id.clone());
+            }
+            on_event(ProgramEvent::ToolStart {
+                id,
+                of_runtime: ProgramBridge::is_named_in(&tool),
+                tool,
+                input: data["arguments"].clone(),
+            });
+        }
+        "tool.execution_complete" => on_event(ended(heard, id(), data)),
         "assistant.turn_retry" => {
             on_event(ProgramEvent::Retrying(text(data, "reason").to_owned()));
         }
@@ -147,6 +154,25 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
             heard.session = line["sessionId"].as_str().map(str::to_owned);
         }
         _ => {}
+    }
+}
+
+/// The end of a tool. A command that failed is told as a success with its code beside it, and one that goes on as a
+/// success without one.
+fn ended(heard: &mut Heard, id: String, data: &Value) -> ProgramEvent {
+    let code = data["shellExecution"]["exitCode"].as_i64();
+    let is_command = heard.running.contains(&id);
+    heard.running.retain(|running| *running != id);
+    let is_done = data["success"] == true;
+    ProgramEvent::ToolEnd {
+        id,
+        failed: !is_done || code.is_some_and(|code| code != 0),
+        result: if is_done {
+            words_of(&data["result"]["content"])
+        } else {
+            words_of(&data["error"]["message"])
+        },
+        goes_on: is_done && is_command && code.is_none(),
     }
 }
 

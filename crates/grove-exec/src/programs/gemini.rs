@@ -30,6 +30,7 @@ pub(super) static PROGRAM: Program = Program {
         usage: true,
         runtime_tools: false,
         cancel: true,
+        calls: false,
     },
     tools: &[
         ("read", "read_file"),
@@ -40,6 +41,8 @@ pub(super) static PROGRAM: Program = Program {
         ("edit", "replace"),
         ("bash", "run_shell_command"),
     ],
+    commands: &[],
+    writing: &[],
     variables: &[KEY, "GOOGLE_GEMINI_BASE_URL"],
     logins: &[".gemini/oauth_creds.json"],
     not_switched_off: &[

@@ -27,6 +27,7 @@ pub(super) static PROGRAM: Program = Program {
         usage: false,
         runtime_tools: true,
         cancel: true,
+        calls: false,
     },
     tools: &[
         ("read", "read"),
@@ -37,6 +38,8 @@ pub(super) static PROGRAM: Program = Program {
         ("edit", "edit"),
         ("bash", "bash"),
     ],
+    commands: &[],
+    writing: &[],
     variables: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENCODE_API_KEY"],
     logins: &[".local/share/opencode/auth.json"],
     not_switched_off: &["its own sessions", "AGENTS.md in its own home"],

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     Capabilities, Heard, Launch, Program, ProgramEvent, ProgramTask, failure_of_status, text,
+    words_of,
 };
 
 pub(super) static PROGRAM: Program = Program {
@@ -28,6 +29,7 @@ pub(super) static PROGRAM: Program = Program {
         usage: true,
         runtime_tools: false,
         cancel: true,
+        calls: true,
     },
     tools: &[
         ("read", "read"),
@@ -38,6 +40,8 @@ pub(super) static PROGRAM: Program = Program {
         ("edit", "edit"),
         ("bash", "bash"),
     ],
+    commands: &[("bash", "command")],
+    writing: &[("write", "path"), ("edit", "path")],
     variables: &[
         "ANTHROPIC_API_KEY",
         "OPENAI_API_KEY",
@@ -121,10 +125,13 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
             id: id(),
             tool: text(line, "toolName").to_owned(),
             input: line["args"].clone(),
+            of_runtime: false,
         }),
         "tool_execution_end" => on_event(ProgramEvent::ToolEnd {
             id: id(),
             failed: line["isError"] == true,
+            result: words_of(&line["result"]["content"]),
+            goes_on: false,
         }),
         "auto_retry_start" => {
             on_event(ProgramEvent::Retrying(

@@ -128,6 +128,7 @@ fn list_after(
     groups.insert(id.clone(), rules);
     let mut each = child();
     each.contract = fail_fast.then(|| Contract {
+        not_observed: None,
         review: Some(ReviewPlan {
             agent: "judge".to_owned(),
             focus: None,

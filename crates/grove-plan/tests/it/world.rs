@@ -131,6 +131,7 @@ pub(crate) fn called(of: &Attempt, epoch: u32, id: &str, writes: bool) -> Fact {
             tool: "bash".to_owned(),
             arguments: Body::Inline(Value::Null),
             writes,
+            observed: false,
         },
     }
 }
@@ -143,6 +144,7 @@ pub(crate) fn returned(of: &Attempt, epoch: u32, id: &str) -> Fact {
         outcome: CallOutcome {
             content: Body::Inline(Value::Null),
             is_error: false,
+            goes_on: false,
         },
     }
 }

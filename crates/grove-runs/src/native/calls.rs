@@ -103,6 +103,7 @@ impl NativeChild {
                 tool: call.name.clone(),
                 arguments,
                 writes: self.toolbox.writes(&call.name),
+                observed: false,
             },
         };
         self.append(fact, artifacts).await?;
@@ -147,6 +148,7 @@ impl NativeChild {
             outcome: CallOutcome {
                 content,
                 is_error: result.is_error,
+                goes_on: false,
             },
         };
         self.append(fact, artifacts).await.map(drop)

@@ -1,6 +1,6 @@
 //! How a child ended, with what it came to.
 
-use grove_plan::{Cause, Ending, Finish, Output, ReviewVerdict, Usage};
+use grove_plan::{Cause, Ending, Finish, FoundFile, Output, ReviewVerdict, Usage};
 use grove_spec::Digest;
 use serde_json::Value;
 
@@ -34,8 +34,8 @@ pub(crate) struct AnswerFile<'a> {
     pub(crate) path: &'a str,
     /// Its path for everybody else.
     pub(crate) shown: String,
-    /// When the child began, in milliseconds since 1970.
-    pub(crate) began: u64,
+    /// What was there before the child began.
+    pub(crate) before: FoundFile,
     /// What was written there for earlier tries.
     pub(crate) earlier: Vec<Digest>,
 }
@@ -72,8 +72,10 @@ impl ChildEnd {
             return;
         }
         let work = &toolbox.work;
-        let is_new = work.is_changed_since(file.path, file.began);
-        let there = is_new.and_then(|is_new| is_new.then(|| work.read(file.path)).transpose());
+        let there = work.found(file.path).and_then(|now| {
+            let is_new = now != FoundFile::Absent && now != file.before;
+            is_new.then(|| work.read(file.path)).transpose()
+        });
         let saved = match there {
             Ok(Some(bytes)) if !file.earlier.contains(&Digest::of(&bytes)) => {
                 let text = String::from_utf8(bytes).ok();

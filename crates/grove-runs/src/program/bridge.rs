@@ -202,6 +202,7 @@ impl Bridging {
             tool: name.to_owned(),
             arguments: content,
             writes: self.bridged.toolbox.writes(name),
+            observed: false,
         };
         let Bridged {
             of, epoch, toolbox, ..
@@ -225,6 +226,7 @@ impl Bridging {
         let outcome = CallOutcome {
             content,
             is_error: result.is_error,
+            goes_on: false,
         };
         let of = self.bridged.of.clone();
         let returned = Fact::Returned {

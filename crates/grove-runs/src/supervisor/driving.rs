@@ -7,7 +7,8 @@ use std::time::Duration;
 use grove_exec::{Git, Program, StopTokens};
 use grove_model::Places;
 use grove_plan::{
-    Attempt, Attention, Cause, Child, Contract, Fact, NodeId, Parent, Plan, Variables, compose,
+    Attempt, Attention, Cause, Child, Contract, Fact, FoundFile, NodeId, Parent, Plan, Variables,
+    compose,
 };
 use grove_spec::Digest;
 use grove_store::LoadedRun;
@@ -20,7 +21,7 @@ use crate::attention::watched;
 use crate::delegation::{Above, Delegate};
 use crate::evidence::{Work, review_verdict};
 use crate::mcp::{McpPlace, McpTools};
-use crate::native::{AnswerFile, ChildEnd, Inbox, NativeChild, append};
+use crate::native::{AnswerFile, ChildEnd, Inbox, NativeChild, NotOurs, append};
 use crate::program::{ProgramChild, Talk};
 use crate::submission::RunRequest;
 use crate::told::{self, Told};
@@ -28,6 +29,14 @@ use crate::tools::{Toolbox, WorkFolder};
 
 /// One call of a tool, when nothing else is said.
 const TOOL_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
+
+/// The file that a child's answer is written to.
+struct AnswerPlace {
+    /// Its path for the child.
+    path: String,
+    /// What was there before the child began.
+    before: FoundFile,
+}
 
 impl Shared {
     /// Drives a native child to its end. None when it is not ours any more.
@@ -122,11 +131,16 @@ impl Shared {
             let native = self
                 .child(loaded, child, (of, epoch), model, (stop, inbox, &log))
                 .await?;
+            let toolbox = &native.toolbox;
+            let place = self.answer_place(loaded, (child, of, epoch), toolbox).await;
+            let Ok(place) = place else {
+                return Ok(None);
+            };
             let end = native.drive(loaded, told).await.ok();
             // Pipes to its servers, which end with it.
             let pipes = self.options.places.program_folder(&loaded.id, of);
             let _ = grove_fs::files::remove_folder(&pipes);
-            Ok(end.map(|end| self.with_output(end, (child, of), loaded, &native.toolbox)))
+            Ok(end.map(|end| Self::with_output(end, (child, of), loaded, place, toolbox)))
         };
         watched(
             Box::pin(driven),
@@ -137,16 +151,16 @@ impl Shared {
         .await
     }
 
-    /// The end of a child whose answer is in the file that it was to be written to.
-    fn with_output(
+    /// The file that a child's answer is written to, with what was there before it began, which is recorded first. An error
+    /// when the child is not ours.
+    async fn answer_place(
         &self,
-        mut end: ChildEnd,
-        (child, of): (&Child, &Attempt),
         loaded: &LoadedRun,
+        (child, of, epoch): (&Child, &Attempt, u32),
         toolbox: &Toolbox,
-    ) -> ChildEnd {
+    ) -> Result<Option<AnswerPlace>, NotOurs> {
         let Some(output) = &child.output else {
-            return end;
+            return Ok(None);
         };
         let chain_dir = self.options.places.chain_folder(loaded);
         let variables = Variables {
@@ -156,8 +170,37 @@ impl Shared {
         };
         let path = compose(output, &variables);
         let tries = loaded.state.nodes.get(&of.node).map(|node| &node.attempts);
+        let first = tries.and_then(|tries| tries.first());
+        let before = first.and_then(|first| first.found.clone());
+        // One that goes on after a crash may have written it.
+        if before.is_some() || of.n > 1 || epoch > 1 {
+            let before = before.unwrap_or(FoundFile::Absent);
+            return Ok(Some(AnswerPlace { path, before }));
+        }
+        // What keeps it from being looked at is said when the answer is to be written.
+        let before = blocking(|| toolbox.work.found(&path)).unwrap_or(FoundFile::Absent);
+        let fact = Fact::Found {
+            of: of.clone(),
+            epoch,
+            file: before.clone(),
+        };
+        append(&self.store, &loaded.id, draft(fact, Vec::new())).await?;
+        Ok(Some(AnswerPlace { path, before }))
+    }
+
+    /// The end of a child whose answer is in the file that it was to be written to.
+    fn with_output(
+        mut end: ChildEnd,
+        (child, of): (&Child, &Attempt),
+        loaded: &LoadedRun,
+        place: Option<AnswerPlace>,
+        toolbox: &Toolbox,
+    ) -> ChildEnd {
+        let Some(AnswerPlace { path, before }) = place else {
+            return end;
+        };
+        let tries = loaded.state.nodes.get(&of.node).map(|node| &node.attempts);
         let tries = tries.map(Vec::as_slice).unwrap_or_default();
-        let began = tries.first().and_then(|first| first.started);
         let earlier = tries.iter().filter_map(|attempt| attempt.output()?.text);
         // What is in a working tree of its own is soon in a patch alone.
         let shown = match child.place.worktree {
@@ -167,7 +210,7 @@ impl Shared {
         let file = AnswerFile {
             path: &path,
             shown,
-            began: began.map_or(0, |began| began.wall),
+            before,
             earlier: earlier.collect(),
         };
         end.save(&file, toolbox);
@@ -233,8 +276,14 @@ impl Shared {
             stop,
             news: self.news.clone(),
         };
+        let place = self
+            .answer_place(loaded, (child, of, epoch), &toolbox)
+            .await;
+        let Ok(place) = place else {
+            return Ok(None);
+        };
         let end = driven.drive().await.ok();
-        Ok(end.map(|end| self.with_output(end, (child, of), loaded, &toolbox)))
+        Ok(end.map(|end| Self::with_output(end, (child, of), loaded, place, &toolbox)))
     }
 
     /// Whether what a child spends counts against a budget: its own, its run's or that of a run above.

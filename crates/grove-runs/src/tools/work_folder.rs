@@ -11,6 +11,8 @@ use grove_fs::listing::{self, ListedKind, Listing, ListingBounds};
 use grove_fs::probe_walk::Links;
 use grove_fs::spot::Spot;
 use grove_fs::stamp;
+use grove_plan::FoundFile;
+use grove_spec::Digest;
 
 /// A file longer than this is not given to a model.
 const MOST_READ: u64 = 8 << 20;
@@ -108,16 +110,19 @@ impl WorkFolder {
             .map_err(|error| said(&error))
     }
 
-    /// Whether a file is there that was changed after a moment, in milliseconds since 1970, or may have been.
-    pub(crate) fn is_changed_since(&self, path: &str, moment: u64) -> Result<bool, String> {
+    /// A file as it is now, so that it is known later whether it was written since.
+    pub(crate) fn found(&self, path: &str) -> Result<FoundFile, String> {
         let Place { base, below } = self.place(path, true)?;
         let stamp = match stamp::of_path(&base.join(below)) {
             Ok(stamp) => stamp,
-            Err(error) if error.is_not_found() => return Ok(false),
+            Err(error) if error.is_not_found() => return Ok(FoundFile::Absent),
             Err(error) => return Err(said(&error)),
         };
-        let moment = i64::try_from(moment.saturating_mul(1_000_000)).unwrap_or(i64::MAX);
-        Ok(!stamp.settled_before(moment))
+        Ok(FoundFile::There {
+            digest: self.read(path).ok().map(|bytes| Digest::of(&bytes)),
+            inode: stamp.id.inode,
+            ctime: stamp.ctime,
+        })
     }
 
     /// A path as it is below the work folder; none for what lies elsewhere.

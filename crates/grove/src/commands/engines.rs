@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use grove_exec::{Capabilities, Exit, KEEPER, Keeper, Order, PROGRAMS, Program, StopTokens};
 use grove_fs::programs;
 use grove_model::Providers;
+use grove_plan::UnobservedCalls;
 use grove_runs::{new_run_id, try_program};
 use grove_skills::Environment;
 use grove_skills::environment_variables::PATH;
@@ -47,6 +48,17 @@ impl ChosenEngine {
         }
         let is_missing = has_schema && !program.can.runtime_tools;
         is_missing.then(|| format!("{} cannot return structured output", program.title))
+    }
+
+    /// Itself with the engines that can stand in for it, where it does not tell what its children call.
+    pub(super) fn not_observed(&self) -> Option<UnobservedCalls> {
+        let program = Program::named(&self.name).filter(|program| !program.can.calls)?;
+        let observed = PROGRAMS.iter().filter(|program| program.can.calls);
+        let observed = observed.map(|program| program.name);
+        Some(UnobservedCalls {
+            engine: program.title.to_owned(),
+            observed: std::iter::once(NATIVE).chain(observed).collect(),
+        })
     }
 
     fn native() -> Self {

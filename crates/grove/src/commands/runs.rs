@@ -29,8 +29,10 @@ use std::sync::Arc;
 
 use grove_exec::{Liveness, Owner, now};
 use grove_fs::FileId;
-use grove_plan::{EffectKind, Event, Fact, REJECTED, RunView, Wish};
-use grove_runs::{ChildWish, JournalError, RunPlaces, plan_of, submit};
+use grove_plan::{
+    Body, CallOutcome, EffectKind, Event, Fact, FoundFile, REJECTED, RunView, Wish,
+};
+use grove_runs::{ChildWish, JournalError, RunPlaces, about, plan_of, submit};
 use grove_skills::{Environment, Parts, Request, World};
 use grove_spec::Digest;
 use grove_spec::text::one_line;
@@ -54,6 +56,8 @@ pub(super) use told::print_told;
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Days after which a result that nobody took may be taken away like any other.
 const UNACKNOWLEDGED_DAYS: u64 = 30;
+/// Of a tool's result, in a line of a log.
+const MOST_OF_RESULT: usize = 120;
 
 /// The journal and where it is.
 struct Runs {
@@ -524,6 +528,18 @@ fn show(view: &RunView, out: &mut Output) {
     }
 }
 
+/// The first line of a result after a colon, as far as it is short.
+fn first_line(text: &str) -> String {
+    let line = text.lines().find(|line| !line.trim().is_empty());
+    let line = one_line(line.unwrap_or_default().trim());
+    let end = line.floor_char_boundary(MOST_OF_RESULT);
+    match line.get(..end).unwrap_or_default() {
+        "" => String::new(),
+        kept if kept.len() < line.len() => format!(": {kept}…"),
+        kept => format!(": {kept}"),
+    }
+}
+
 /// An event in a line.
 fn line_of(event: &Event) -> String {
     let what = match &event.fact {
@@ -536,6 +552,10 @@ fn line_of(event: &Event) -> String {
             format!("{effect} taken by process {} (epoch {epoch})", holder.pid)
         }
         Fact::Told { of, .. } => format!("{of} gets the message that was put together for it"),
+        Fact::Found { of, file, .. } => match file {
+            FoundFile::Absent => format!("{of} has no answer file yet"),
+            FoundFile::There { .. } => format!("{of} finds an earlier answer file"),
+        },
         Fact::Noticed { of, why, .. } => format!("{of} may need attention: {why}"),
         Fact::Compacted { of, turns, .. } => {
             format!("{of} its first {turns} turns were summarised")
@@ -554,16 +574,23 @@ fn line_of(event: &Event) -> String {
             "{of} a run below it used {}",
             tokens_in_words(usage.counted())
         ),
-        Fact::Called { of, call, .. } => format!("{of} calls {}", call.tool),
+        Fact::Called { of, call, .. } => match &call.arguments {
+            Body::Inline(arguments) => format!("{of} calls {}: {}", call.tool, about(arguments)),
+            Body::Artifact(_) => format!("{of} calls {}", call.tool),
+        },
         Fact::Returned {
             of, call, outcome, ..
         } => {
-            let how = if outcome.is_error {
-                "failed"
-            } else {
-                "returned"
+            let how = match outcome {
+                CallOutcome { is_error: true, .. } => "failed",
+                CallOutcome { goes_on: true, .. } => "goes on",
+                _ => "returned",
             };
-            format!("{of} call {} {how}", call.0)
+            let said = match &outcome.content {
+                Body::Inline(Value::String(text)) => first_line(text),
+                _ => String::new(),
+            };
+            format!("{of} call {} {how}{said}", call.0)
         }
         Fact::Answered { effect, .. } => format!("{effect} done"),
         Fact::Gone { effect, why, .. } => format!("{effect} lost its holder: {why}"),

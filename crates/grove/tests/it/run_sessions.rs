@@ -22,6 +22,7 @@ mod ledger;
 mod limits;
 mod lists;
 mod live;
+mod lying_children;
 pub(crate) mod mcp_tools;
 mod mistakes;
 mod nemesis;

@@ -72,7 +72,10 @@ impl Conversation {
                 Fact::Returned {
                     of: whose,
                     call,
-                    outcome: CallOutcome { content, is_error },
+                    outcome:
+                        CallOutcome {
+                            content, is_error, ..
+                        },
                     ..
                 } if whose == of => {
                     let text = artifact(store, content)?;

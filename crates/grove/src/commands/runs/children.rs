@@ -145,7 +145,7 @@ impl Finding<'_> {
             None => self.models.choose(&wanted, self.recording)?,
         };
         let mut notes = chosen.notes;
-        notes.extend(engine.note);
+        notes.extend(engine.note.clone());
         let program_version = self.version(engine.program.as_deref());
         let program = Program::named(&engine.name).filter(|program| !program.tried.is_empty());
         if let (Some(program), Some(version)) = (program, &program_version)
@@ -196,6 +196,7 @@ impl Finding<'_> {
             fan_out: false,
             reviewer: settings.run_reviewer.value.clone(),
             can_go_on: Program::named(&engine.name).is_none_or(|program| program.can.resume),
+            not_observed: engine.not_observed(),
         };
         let contract = match &planned.inputs {
             Some(inputs) if inputs.reviews.is_some() => None,

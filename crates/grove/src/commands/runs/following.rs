@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use grove_plan::{Body, Event, Execution, Fact, NodeId, REJECTED, RunView, StopReason, Wish};
-use grove_runs::{about, wake};
+use grove_plan::{Event, Execution, Fact, NodeId, REJECTED, RunView, StopReason, Wish};
+use grove_runs::wake;
 use grove_skills::Environment;
 use grove_spec::text::one_line;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -262,11 +262,9 @@ impl Signals {
 pub(super) fn plain_line(event: &Event) -> Option<String> {
     let line = line_of(event);
     match &event.fact {
-        Fact::Called { call, .. } => Some(match &call.arguments {
-            Body::Inline(arguments) => format!("{line}: {}", about(arguments)),
-            Body::Artifact(_) => line,
-        }),
-        Fact::Gone { .. } | Fact::Fired { .. } | Fact::Noticed { .. } => Some(line),
+        Fact::Called { .. } | Fact::Gone { .. } | Fact::Fired { .. } | Fact::Noticed { .. } => {
+            Some(line)
+        }
         Fact::Wanted { wish, .. } => matches!(wish, Wish::Stop { .. }).then_some(line),
         _ => None,
     }

@@ -64,6 +64,12 @@ pub(super) fn show(runs: &Runs, arguments: &LedgerArguments, out: &mut Output) -
         };
         out.line(&format!("  {} {} {word}{why}", node.id, node.agent));
         let contract = contract(&loaded, node);
+        let not_observed = contract.as_ref().and_then(|it| it.not_observed.as_ref());
+        if let Some(engine) = not_observed {
+            out.line(&format!(
+                "    not observed: {engine} does not tell what it runs"
+            ));
+        }
         for check in contract.iter().flat_map(|contract| &contract.verify) {
             let result = node.checks.iter().find(|result| result.id == check.id);
             out.line(&format!("    {}", check_line(check, result)));

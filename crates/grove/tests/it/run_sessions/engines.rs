@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use super::{AGENT, KEY, holder_of, run_of, until};
 
 /// Each with its provider's interface and its call of a shell.
-const ENGINES: [(&str, &str, &str); 4] = [
+pub(super) const ENGINES: [(&str, &str, &str); 4] = [
     ("claude", "anthropic", "Bash"),
     ("codex", "openai-responses", "exec_command"),
     ("pi", "openai-chat", "bash"),

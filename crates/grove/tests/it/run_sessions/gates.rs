@@ -211,7 +211,7 @@ fn all() -> Vec<Gate> {
 }
 
 /// A repository with a script that tells right from wrong.
-fn repository(session: &Session, stages: bool) {
+pub(super) fn repository(session: &Session, stages: bool) {
     session.file("project/check.sh", "grep -q \"$(cat wanted)\" answer\n");
     session.file("project/wanted", "right\n");
     session.file("project/src/lib.txt", "x\n");

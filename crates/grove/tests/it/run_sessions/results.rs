@@ -55,8 +55,8 @@ fn an_answer_is_in_its_file_whoever_wrote_it_and_what_was_there_before_is_not_it
             _ => Reply::text(says),
         });
         if let Some(before) = before {
+            // Written in the moment in which the run begins, so that no time tells it from the child's.
             session.file("project/out.md", before);
-            grove_testkit::session::let_files_settle();
         }
         let run = run_of(
             &ask(&session, &one(&json!({ "output": "out.md" })))
