@@ -45,7 +45,7 @@ pub use event::{
     Finish, FoundFile, Holder, Item, Outcome, Output, Parent, Proof, Question, Reused,
     ReviewVerdict, SubmoduleWork, Times, TreeBefore, Turn, Wish,
 };
-pub use evidence::{Facts, Finding, Seen, SeenCommand, tests_not_found};
+pub use evidence::{EvidenceRules, Facts, Finding, Seen, SeenCommand, tests_not_found};
 pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
 pub use layout::{Layout, LayoutRules, PlannedList, PlannedTask, lay_out};
 pub use live::{LiveChild, LiveRun, LiveStep, Sign, Signs};

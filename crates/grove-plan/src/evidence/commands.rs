@@ -1,6 +1,6 @@
 //! The commands that a child says it ran, beside those that it was seen to run.
 
-use super::{Facts, Finding, SeenCommand};
+use super::{EvidenceRules, Facts, Finding, SeenCommand};
 use crate::report::{CommandStatus, Report};
 
 /// Commands that print or look and run nothing of what stands after them.
@@ -10,27 +10,37 @@ const PRINTING: [&str; 10] = [
 
 /// Where a command that is said to have passed did not, was never run, or has no known end; and where it cannot be read how
 /// one is said to have ended.
-pub(super) fn commands_compared(report: &Report, facts: &Facts) -> Vec<Finding> {
+pub(super) fn commands_compared(
+    report: &Report,
+    facts: &Facts,
+    rules: EvidenceRules,
+) -> Vec<Finding> {
     let claimed = report.commands_run.iter().flatten();
     let findings = claimed.filter_map(|claim| match (claim.result, &facts.commands) {
         (CommandStatus::Unreadable, _) => Some(Finding::Missing(format!(
             "how `{}` ended cannot be read from the report: say passed, failed or not-run",
             claim.command
         ))),
-        (CommandStatus::Passed, Some(seen)) => compared(&claim.command, seen),
+        (CommandStatus::Passed, Some(seen)) => compared(&claim.command, seen, rules),
         _ => None,
     });
     findings.collect()
 }
 
-fn compared(claim: &str, seen: &[SeenCommand]) -> Option<Finding> {
+fn compared(claim: &str, seen: &[SeenCommand], rules: EvidenceRules) -> Option<Finding> {
     let said = format!("it says that `{claim}` passed");
-    let wanted = steps(line_of(claim));
+    let wanted = match rules {
+        EvidenceRules::First => vec![vec![squeezed(claim)]],
+        EvidenceRules::Second => steps(line_of(claim)),
+    };
     let last_runs: Option<Vec<&SeenCommand>> = wanted
         .iter()
         .map(|step| {
             let mut runs = seen.iter().rev();
-            runs.find(|seen| runs_step(&seen.line, step))
+            runs.find(|seen| match (rules, step.as_slice()) {
+                (EvidenceRules::First, [claim]) => is_in_the_other(&squeezed(&seen.line), claim),
+                _ => runs_step(&seen.line, step),
+            })
         })
         .collect();
     let Some(last_runs) = last_runs.filter(|runs| !runs.is_empty()) else {
@@ -54,6 +64,16 @@ fn line_of(claim: &str) -> &str {
         Some(at) if claim.ends_with(')') => claim.get(..at).unwrap_or(claim),
         _ => claim,
     }
+}
+
+/// A line with one blank between its words.
+fn squeezed(line: &str) -> String {
+    let words: Vec<&str> = line.trim().trim_matches('`').split_whitespace().collect();
+    words.join(" ")
+}
+
+fn is_in_the_other(ran: &str, claim: &str) -> bool {
+    ran.contains(claim) || claim.contains(ran)
 }
 
 /// Whether a line that ran has a step that was said, in a place where it is run.
@@ -94,6 +114,21 @@ mod tests {
     }
 
     #[test]
+    fn an_old_journal_is_judged_as_it_was() {
+        for (claim, ran) in [
+            ("cargo test", "echo cargo test"),
+            ("cargo test --workspace", "cargo test"),
+        ] {
+            let ran = [seen(ran, false, false)];
+            assert_eq!(compared(claim, &ran, EvidenceRules::First), None);
+            assert!(compared(claim, &ran, EvidenceRules::Second).is_some());
+        }
+        let old: super::super::Seen = serde_json::from_str("{}").unwrap();
+        assert_eq!(old.rules, EvidenceRules::First);
+        assert_eq!(super::super::Seen::default().rules, EvidenceRules::Second);
+    }
+
+    #[test]
     fn a_command_counts_as_passed_when_it_was_run_and_its_last_end_was_seen_to_be_good() {
         let (fine, failed, unknown) = (None, Some(true), Some(false));
         for (claim, ran, expected) in [
@@ -118,7 +153,8 @@ mod tests {
             ("cargo test --workspace", "cargo test", failed),
             ("", "cargo test", failed),
         ] {
-            let is_contradiction = compared(claim, &[seen(ran, false, false)]);
+            let is_contradiction =
+                compared(claim, &[seen(ran, false, false)], EvidenceRules::Second);
             let is_contradiction = is_contradiction.map(|finding| finding.is_contradiction());
             assert_eq!(is_contradiction, expected, "{claim}: {ran}");
         }
@@ -131,7 +167,8 @@ mod tests {
             ([once(false, false), once(true, false)].concat(), failed),
             ([once(false, false), once(false, true)].concat(), unknown),
         ] {
-            let found = compared("make", &ran).map(|finding| finding.is_contradiction());
+            let found = compared("make", &ran, EvidenceRules::Second)
+                .map(|finding| finding.is_contradiction());
             assert_eq!(found, expected, "{ran:?}");
         }
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_exec::{Git, StopTokens, end_marked, now};
-use grove_plan::{Attempt, Child, Command, Fact, NodeId, Outcome, Proof, Seen, TreeBefore};
+use grove_plan::{
+    Attempt, Child, Command, EvidenceRules, Fact, NodeId, Outcome, Proof, Seen, TreeBefore,
+};
 use grove_store::{LoadedRun, OpenRow};
 
 use super::{Shared, answered, mark, start_of};
@@ -320,6 +322,7 @@ impl Shared {
             report,
             notes,
             facts,
+            rules: EvidenceRules::default(),
         };
         Some((Outcome::Checked(Box::new(seen)), texts))
     }
