@@ -426,6 +426,13 @@ impl Run<'_> {
             let continues = attempt.continues.clone();
             return self.try_with(&of.node, model, continues);
         }
+        if let Some(why) = self.asks_for_data(of, &execution) {
+            let (n, said) = (of.n, Said::Data(why));
+            return self.try_with(&of.node, model, Some(Continued { n, said }));
+        }
+        let Some(attempt) = self.attempt_mut(of) else {
+            return;
+        };
         // What came while it said its last words is not lost: it goes on with it.
         let mut unheard = std::mem::take(&mut attempt.unheard).into_iter();
         if execution == Execution::Complete
@@ -438,6 +445,23 @@ impl Run<'_> {
         }
         let execution = self.keeping_answer(of, execution);
         self.end_node(&of.node, execution);
+    }
+
+    /// Why a child is asked once more for data: it answered in words that are none, and was not asked before.
+    fn asks_for_data(&self, of: &Attempt, execution: &Execution) -> Option<String> {
+        let attempts = &self.state.nodes.get(&of.node)?.attempts;
+        let is_data = |attempt: &AttemptState| {
+            let said = attempt.continues.as_ref().map(|it| &it.said);
+            matches!(said, Some(Said::Data(_)))
+        };
+        let is_schema = matches!(execution, Execution::Failed(Cause::Schema { .. }));
+        let was_asked = attempts.iter().any(is_data);
+        if !is_schema || was_asked || self.nothing_left_for(&of.node).is_some() {
+            return None;
+        }
+        let attempt = self.attempt(of)?;
+        let output = attempt.output().filter(|_| attempt.stopping.is_none());
+        output?.not_data.clone()
     }
 
     fn gone(&mut self, effect: &EffectId, epoch: u32) -> Result<(), Refused> {

@@ -507,6 +507,9 @@ pub struct Output {
     /// Why it is not in the file that it was to be written to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unsaved: Option<String>,
+    /// Why its words are not the data that was asked for, where it gave none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_data: Option<String>,
     /// What it found, where it was to look at another's work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewVerdict>,

@@ -261,6 +261,8 @@ pub enum Said {
     Answer(Digest),
     /// What its work does not have yet.
     Findings(Vec<String>),
+    /// Why its words are not the data that was asked for.
+    Data(String),
 }
 
 /// What is known about a call.

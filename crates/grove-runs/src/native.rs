@@ -30,7 +30,7 @@ use crate::tools::Toolbox;
 pub(crate) use child_end::{AnswerFile, ChildEnd};
 use compaction::Window;
 use conversation::Conversation;
-pub(crate) use conversation::asked_for;
+pub(crate) use conversation::{asked_for, asked_for_data};
 pub use fork::{ForkError, history};
 pub(crate) use inbox::{Inbox, SentMessage};
 

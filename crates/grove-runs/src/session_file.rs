@@ -11,7 +11,7 @@ use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 use serde_json::{Value, json};
 
-use crate::native::asked_for;
+use crate::native::{asked_for, asked_for_data};
 use crate::places::RunPlaces;
 use crate::submission::RunRequest;
 use crate::told::Told;
@@ -168,6 +168,7 @@ impl<'a> Session<'a> {
         let words = match said.map(|it| &it.said) {
             Some(Said::Message(digest) | Said::Answer(digest)) => Some(self.words(digest)?),
             Some(Said::Findings(findings)) => Some(asked_for(findings)),
+            Some(Said::Data(why)) => Some(asked_for_data(why)),
             Some(Said::Nothing) => None,
             // What is put together later is an entry of its own.
             None if child.inputs.is_some() => None,

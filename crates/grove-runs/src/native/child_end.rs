@@ -4,7 +4,7 @@ use grove_plan::{Cause, Ending, Finish, FoundFile, Output, ReviewVerdict, Usage}
 use grove_spec::Digest;
 use serde_json::Value;
 
-use crate::tools::Toolbox;
+use crate::tools::{STRUCTURED_OUTPUT, Toolbox};
 
 /// What a child wrote to its file is its answer up to here; of more, the file is named.
 const MOST_WRITTEN: usize = 1 << 20;
@@ -26,6 +26,8 @@ pub(crate) struct ChildEnd {
     written: Option<String>,
     /// Why it is not there.
     unsaved: Option<String>,
+    /// Why its words are not the data that was asked for.
+    not_data: Option<String>,
 }
 
 /// The file that an answer is written to.
@@ -56,6 +58,7 @@ impl ChildEnd {
             path: None,
             written: None,
             unsaved: None,
+            not_data: None,
         }
     }
 
@@ -63,6 +66,22 @@ impl ChildEnd {
     pub(crate) fn with_value(mut self, value: Option<Value>) -> Self {
         self.structured = value;
         self
+    }
+
+    /// Takes the data that was asked for out of its words, where it gave none through the tool.
+    pub(crate) fn take_data(&mut self, toolbox: &Toolbox) {
+        let is_wanted = toolbox.schema.is_some() && self.structured.is_none();
+        if self.finish != Finish::Answered || !is_wanted {
+            return;
+        }
+        let Some(value) = data_in(&self.text) else {
+            self.not_data = Some("it is not JSON".to_owned());
+            return;
+        };
+        match toolbox.structured(STRUCTURED_OUTPUT, &value) {
+            Some(result) if result.is_error => self.not_data = Some(result.text),
+            _ => self.structured = Some(value),
+        }
     }
 
     /// Sees to it that the answer is in its file. What the child wrote there itself is its answer; else its words are
@@ -116,6 +135,7 @@ impl ChildEnd {
             path: self.path,
             written: written.as_deref().map(Digest::of),
             unsaved: self.unsaved,
+            not_data: self.not_data,
             review: self.review,
         };
         let ending = Ending {
@@ -125,5 +145,47 @@ impl ChildEnd {
         };
         let texts = text.into_iter().chain(structured).chain(written);
         (ending, texts.collect())
+    }
+}
+
+/// The data in words that are JSON, or whose last block is.
+fn data_in(text: &str) -> Option<Value> {
+    let whole = serde_json::from_str(text.trim()).ok();
+    whole.or_else(|| {
+        let fenced = text.trim_end().strip_suffix("```")?;
+        let (_, fenced) = fenced.rsplit_once("```")?;
+        let (tag, body) = fenced.split_once('\n')?;
+        let is_json = matches!(tag.trim().to_ascii_lowercase().as_str(), "" | "json");
+        is_json.then(|| serde_json::from_str(body).ok())?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn data_is_found_where_words_are_nothing_else_or_end_with_it() {
+        let object = Some(json!({ "n": 7 }));
+        for (text, expected) in [
+            ("{\"n\": 7}", object.clone()),
+            ("\n {\"n\": 7}\n", object.clone()),
+            ("```json\n{\"n\": 7}\n```", object.clone()),
+            ("Here it is:\n\n```JSON\n{\"n\": 7}\n```\n", object.clone()),
+            ("```\n{\"n\": 7}\n```", object.clone()),
+            (
+                "```json\n{\"n\": 1}\n```\nno:\n```json\n{\"n\": 7}\n```",
+                object,
+            ),
+            ("```json\n{\"n\": 7}\n```\nThat is all.", None),
+            ("```python\n{\"n\": 7}\n```", None),
+            ("It is {\"n\": 7}", None),
+            ("{\"n\": 7", None),
+            ("", None),
+        ] {
+            assert_eq!(data_in(text), expected, "{text}");
+        }
     }
 }

@@ -219,6 +219,14 @@ impl Conversation {
     }
 }
 
+/// What a child is told that answered in words where data was asked for.
+pub(crate) fn asked_for_data(why: &str) -> String {
+    format!(
+        "Your answer is not the data that was asked for: {why}\n\nGive it once more: by calling `structured_output`, or as \
+JSON that meets the schema and nothing beside it."
+    )
+}
+
 /// What a child is told whose work does not have everything.
 pub(crate) fn asked_for(findings: &[String]) -> String {
     let findings: Vec<String> = findings.iter().map(|it| format!("- {it}")).collect();

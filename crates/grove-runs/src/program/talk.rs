@@ -5,7 +5,7 @@ use std::path::Path;
 use grove_plan::{Attempt, Said};
 use grove_store::{LoadedRun, Store};
 
-use crate::native::asked_for;
+use crate::native::{asked_for, asked_for_data};
 use crate::told::Told;
 
 /// The file in a program's home with its own name of the conversation.
@@ -50,6 +50,7 @@ impl Talk {
             Said::Nothing => GO_ON.to_owned(),
             Said::Message(digest) | Said::Answer(digest) => text(digest),
             Said::Findings(findings) => asked_for(findings),
+            Said::Data(why) => asked_for_data(why),
         };
         let session = grove_fs::files::read_bounded(&home.join(SESSION), MOST_SESSION);
         let session = session.ok().and_then(|bytes| String::from_utf8(bytes).ok());

@@ -196,6 +196,7 @@ impl Shared {
         place: Option<AnswerPlace>,
         toolbox: &Toolbox,
     ) -> ChildEnd {
+        end.take_data(toolbox);
         let Some(AnswerPlace { path, before }) = place else {
             return end;
         };

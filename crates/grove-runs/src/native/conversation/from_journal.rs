@@ -6,7 +6,7 @@ use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 use serde_json::Value;
 
-use super::{Conversation, asked_for};
+use super::{Conversation, asked_for, asked_for_data};
 use crate::native::calls::UNKNOWN_OUTCOME;
 use crate::native::compaction::Window;
 use crate::native::{calls_of, goes_on};
@@ -101,6 +101,7 @@ impl Conversation {
             Said::Nothing => None,
             Said::Message(digest) | Said::Answer(digest) => Some(words(store, digest)?),
             Said::Findings(findings) => Some(asked_for(findings)),
+            Said::Data(why) => Some(asked_for_data(why)),
         };
         self.settle_open_calls(&mut words);
         if let Some(words) = words {

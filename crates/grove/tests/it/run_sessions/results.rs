@@ -320,3 +320,54 @@ fn a_childs_skills_and_files_to_read_can_be_given_with_the_request() {
     let outcome = ask(&session, &one(&json!({ "skill": "nope" }))).ok();
     outcome.says(["nope"]);
 }
+
+#[test]
+fn data_in_words_is_taken_and_asked_for_once_more_where_there_is_none() {
+    let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
+    for (first, second, attempts, is_given) in [
+        ("{\"n\": 7}", "", 1, true),
+        ("Here:\n\n```json\n{\"n\": 7}\n```", "", 1, true),
+        ("It is seven.", "{\"n\": 7}", 2, true),
+        ("{\"n\": \"seven\"}", "```\n{\"n\": 7}\n```", 2, true),
+        ("It is seven.", "Seven.", 2, false),
+    ] {
+        let (server, session) =
+            scene(move |_, turns| Reply::text(if turns == 0 { first } else { second }));
+        let asked = ask(&session, &one(&json!({ "outputSchema": schema })));
+        let run = run_of(&asked.stdout);
+        let node = &run["nodes"][0];
+        let tries = node["attempts"].as_array().unwrap();
+        assert_eq!(tries.len(), attempts, "{first}");
+        assert_eq!(server.requests().len(), attempts, "{first}");
+        let value = if is_given {
+            json!({ "n": 7 })
+        } else {
+            Value::Null
+        };
+        assert_eq!(node["output"]["structured"], value, "{first}");
+        assert_eq!(asked.code, i32::from(!is_given), "{first}");
+        if first.contains("\"seven\"") {
+            let told = server.requests()[1].json().to_string();
+            assert!(told.contains("does not meet the schema"), "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_command_that_may_fail_has_to_end_by_itself() {
+    for (line, expected) in [
+        ("false", "verified"),
+        ("sleep 30", "rejected"),
+        ("kill -9 $$", "rejected"),
+    ] {
+        let (_server, session) = scene(|_, _| Reply::text("Done."));
+        let verify =
+            json!([{ "id": "v", "command": line, "timeoutMs": 500, "allowFailure": true }]);
+        let asked = ask(
+            &session,
+            &one(&json!({ "acceptance": { "verify": verify } })),
+        );
+        let run = run_of(&asked.stdout);
+        assert_eq!(run["acceptance"], expected, "{line}");
+    }
+}

@@ -234,6 +234,27 @@ pub(super) fn cases(engine: &str, tool: &str) -> Vec<Case> {
         all.push(Case {
             request: json!({ "outputSchema": schema }),
             structured: json!({ "n": 7 }),
+            result: json!("```json\n{\"n\": 7}\n```"),
+            ..usual(
+                "data in words",
+                vec![json!({ "text": "```json\n{\"n\": 7}\n```" })],
+            )
+        });
+        all.push(Case {
+            request: json!({ "outputSchema": schema }),
+            structured: json!({ "n": 7 }),
+            result: json!("{\"n\": 7}"),
+            turns: vec!["text", "text"],
+            requests: 2..=2,
+            usage: (32, 16),
+            ..usual(
+                "data when it is asked for once more",
+                vec![json!({ "text": "Seven." }), json!({ "text": "{\"n\": 7}" })],
+            )
+        });
+        all.push(Case {
+            request: json!({ "outputSchema": schema }),
+            structured: json!({ "n": 7 }),
             turns: vec!["toolUse", "text"],
             tools: vec!["start", "end"],
             requests: 2..=2,
