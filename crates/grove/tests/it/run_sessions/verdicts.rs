@@ -192,8 +192,13 @@ fn cases(wire: &Wire) -> Vec<Case> {
         },
         Case {
             words: SCHEMA,
-            ..Case::new("words instead of data", vec![text("It is 3.")], "turned")
-                .failed("schema", None, 1)
+            // It is asked for data once more.
+            ..Case::new(
+                "words instead of data",
+                vec![text("It is 3."), text("Three.")],
+                "turned answered leased answered leased turned",
+            )
+            .failed("schema", None, 1)
         },
         Case::new("401", vec![error(401)], "").failed("model", Some("auth"), 1),
         Case::new("quota", vec![refused(wire.quota)], "").failed("model", Some("quota"), 1),
