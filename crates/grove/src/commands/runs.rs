@@ -29,9 +29,7 @@ use std::sync::Arc;
 
 use grove_exec::{Liveness, Owner, now};
 use grove_fs::FileId;
-use grove_plan::{
-    Body, CallOutcome, EffectKind, Event, Fact, FoundFile, REJECTED, RunView, Wish,
-};
+use grove_plan::{Body, CallOutcome, EffectKind, Event, Fact, FoundFile, REJECTED, RunView, Wish};
 use grove_runs::{ChildWish, JournalError, RunPlaces, about, plan_of, submit};
 use grove_skills::{Environment, Parts, Request, World};
 use grove_spec::Digest;

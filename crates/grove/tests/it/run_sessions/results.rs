@@ -55,8 +55,12 @@ fn an_answer_is_in_its_file_whoever_wrote_it_and_what_was_there_before_is_not_it
             _ => Reply::text(says),
         });
         if let Some(before) = before {
-            // Written in the moment in which the run begins, so that no time tells it from the child's.
+            // Its time is after that of the child, so that no time tells one from the other.
             session.file("project/out.md", before);
+            let path = session.path("project/out.md");
+            let file = std::fs::File::options().write(true).open(path).unwrap();
+            let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3_600);
+            file.set_modified(later).unwrap();
         }
         let run = run_of(
             &ask(&session, &one(&json!({ "output": "out.md" })))
