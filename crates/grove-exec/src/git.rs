@@ -8,15 +8,18 @@
 mod bounded_command;
 mod fetch;
 mod files;
+mod guard;
 mod look;
 mod repository;
 mod settings;
 mod working_tree;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use bounded_command::finish;
+pub use guard::GuardedRepository;
 use repository::Repository;
 use settings::Settings;
 pub use working_tree::{Bringing, CapturedSubmodule, CapturedTree};
@@ -287,29 +290,11 @@ impl Git {
         Ok(names(&self.run(folder, &words, &[], None)?))
     }
 
-    /// Which of these paths are files in a tree.
-    pub fn files_in(
-        &self,
-        folder: &Path,
-        tree: &str,
-        paths: &[String],
-    ) -> Result<Vec<String>, GitError> {
-        let mut words = vec![
-            "ls-tree",
-            "-r",
-            "-z",
-            "--full-name",
-            "--full-tree",
-            "--name-only",
-            tree,
-            "--",
-        ];
-        words.extend(paths.iter().map(String::as_str));
+    /// The files of a tree, from the top folder.
+    pub fn files_of(&self, folder: &Path, tree: &str) -> Result<BTreeSet<String>, GitError> {
+        let words = ["ls-tree", "-r", "-z", "--full-tree", "--name-only", tree];
         let found = names(&self.run(folder, &words, &[], None)?);
-        Ok(found
-            .into_iter()
-            .filter(|name| paths.contains(name))
-            .collect())
+        Ok(found.into_iter().collect())
     }
 
     /// A commit of a tree in which some files are as they were in another, which nothing else knows of.

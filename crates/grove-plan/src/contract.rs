@@ -34,7 +34,8 @@ pub struct Contract {
     pub evidence: Vec<Evidence>,
     /// Commands that the runtime runs after the child, each of which has to succeed.
     pub verify: Vec<Check>,
-    /// Files that the commands see as they were before the child; those that the commands name when nothing is said.
+    /// Patterns of the files that the commands see as they were before the child; those that the commands rely on when
+    /// nothing is said.
     #[serde(default)]
     pub pinned: Option<Vec<String>>,
     /// Who looks at the work.
@@ -135,6 +136,9 @@ pub struct CheckResult {
     pub output: Digest,
     /// What kept it from the rest of the machine.
     pub sandbox: String,
+    /// Files of the work that it changed itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
 }
 
 /// Whether work counts.

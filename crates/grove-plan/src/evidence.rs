@@ -488,6 +488,7 @@ mod tests {
             milliseconds: 1,
             output: Digest::of(b""),
             sandbox: "none".to_owned(),
+            changed: Vec::new(),
         };
         let fine = || result("b", CheckEnd::Code(0));
         for (results, is_fine) in [

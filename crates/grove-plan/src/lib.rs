@@ -24,6 +24,7 @@ mod nodes;
 mod picture;
 mod plan;
 mod plan_nodes;
+mod protection;
 mod refused;
 mod report;
 mod request;
@@ -56,6 +57,7 @@ pub use plan::{
     Tools, TreeLimits, Work, WorktreePlan, WorktreeSetup,
 };
 pub use plan_nodes::PlanNodes;
+pub use protection::protected_files;
 pub use refused::{Damaged, Refused};
 pub use report::{
     CommandReport, CommandStatus, CriterionReport, CriterionStatus, FoundReport, REPORT_TAG,

@@ -33,6 +33,8 @@ pub(crate) struct Work<'a> {
 pub(crate) struct Trees {
     pub(crate) before: String,
     pub(crate) now: String,
+    /// Paths from the top that are none of the work.
+    pub(crate) apart: Vec<String>,
 }
 
 /// The files of a folder before a child begins.
@@ -62,7 +64,20 @@ impl Work<'_> {
         let now = self.git.tree(&self.folder, &self.scratch, apart);
         let now = now.ok().flatten();
         let _ = grove_fs::files::remove_folder(&self.scratch);
-        Some(Trees { before, now: now? })
+        Some(Trees {
+            before,
+            now: now?,
+            apart: apart.to_vec(),
+        })
+    }
+
+    /// Whether version control knew the files before it.
+    pub(crate) fn was_seen(&self) -> bool {
+        let child = self.run.plan.child(self.node);
+        let has_tree = child.is_some_and(|child| child.place.worktree.is_some());
+        let node = self.run.state.nodes.get(self.node);
+        let before = node.and_then(|node| node.before.as_ref());
+        has_tree || before.is_some_and(|before| before.tree.is_some())
     }
 
     /// What can be seen without asking the child.

@@ -21,6 +21,7 @@ mod places;
 mod powers;
 mod program;
 mod recovery;
+mod repository_guards;
 mod run_report;
 mod session_file;
 mod submission;

@@ -28,6 +28,7 @@ use crate::models::Models;
 use crate::native::{Inbox, append};
 use crate::places::RunPlaces;
 use crate::recovery;
+use crate::repository_guards::RepositoryGuards;
 use crate::submission::RunRequest;
 use crate::{JournalError, Skills};
 
@@ -110,6 +111,8 @@ pub(crate) struct Shared {
     options: SupervisorOptions,
     /// Effects that are under way here, and how each is ended.
     running: Mutex<HashMap<EffectKey, RunningEffect>>,
+    /// The repositories in which children run commands.
+    guards: RepositoryGuards,
     news: UnboundedSender<String>,
 }
 
@@ -145,6 +148,7 @@ impl Supervisor {
             owner: Owner::this_process().0,
             options,
             running: Mutex::default(),
+            guards: RepositoryGuards::default(),
             news: sender,
         };
         Ok(Self {

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use grove_exec::{
-    Exit, Git, Held, Keeper, Order, Sandbox, Seclusion, StopTokens, Why, allowed_variables, now,
+    Exit, Git, GuardedRepository, Held, Keeper, Order, Sandbox, Seclusion, StopTokens, Why,
+    allowed_variables, now,
 };
-use grove_fs::files::plain;
-use grove_plan::{Check, CheckEnd, CheckResult, Contract};
+use grove_plan::{Check, CheckEnd, CheckResult, Contract, protected_files};
 use grove_spec::Digest;
 
 use crate::evidence::Trees;
+use crate::repository_guards::put_back;
 use crate::supervisor::blocking;
 
 /// One command, when nothing else is said.
@@ -35,6 +36,8 @@ pub(crate) struct Verifying<'a> {
     pub(crate) git: &'a Git,
     /// The files before the child and now, where version control knows them.
     pub(crate) trees: Option<&'a Trees>,
+    /// Whether version control knew the files before the child.
+    pub(crate) was_seen: bool,
     pub(crate) stop: &'a StopTokens,
 }
 
@@ -47,10 +50,18 @@ impl Verifying<'_> {
     ) -> Option<(Vec<CheckResult>, Vec<Vec<u8>>)> {
         let (mut results, mut texts) = (Vec::new(), Vec::new());
         let tree = blocking(|| self.with_pinned_files(contract, changed.unwrap_or_default()));
-        let seclusion = self.seclusion().await;
+        let scene = CheckScene {
+            seclusion: self.seclusion().await,
+            guarded: match &tree {
+                Ok(None) => blocking(|| self.git.guard(&self.folder)),
+                _ => None,
+            },
+            pinned: tree.as_ref().ok().and_then(Option::as_ref),
+        };
+        let mut files_now = self.trees.map(|trees| trees.now.clone());
         for check in &contract.verify {
-            let (result, printed) = match &tree {
-                Ok(tree) => self.check(check, tree.as_ref(), &seclusion).await,
+            let (mut result, printed) = match &tree {
+                Ok(_) => self.check(check, &scene).await,
                 Err(why) => {
                     let end = CheckEnd::NotStarted(why.clone());
                     (result(check, end, 0, b"", &[]), Vec::new())
@@ -58,6 +69,10 @@ impl Verifying<'_> {
             };
             if self.stop.is_told() {
                 break;
+            }
+            // What a command does in a tree of its own goes with the tree.
+            if matches!(tree, Ok(None)) {
+                result.changed = blocking(|| self.changed_since(&mut files_now));
             }
             results.push(result);
             texts.push(printed);
@@ -81,39 +96,23 @@ impl Verifying<'_> {
     ) -> Result<Option<PinnedTree>, String> {
         let temporary = grove_fs::files::make_folder(&self.temporary);
         temporary.map_err(|error| error.to_string())?;
-        let (Some(trees), false) = (self.trees, contract.verify.is_empty()) else {
+        if contract.verify.is_empty() {
             return Ok(None);
+        }
+        let Some(trees) = self.trees else {
+            return match self.was_seen {
+                true => Err("the files cannot be compared with those before the child".to_owned()),
+                false => Ok(None),
+            };
         };
         let said = |error: grove_exec::GitError| format!("pinned files: {error}");
         let place = self.git.place(&self.folder).map_err(said)?;
         let Some(place) = place else {
             return Ok(None);
         };
-        let below = |path: &Path| {
-            plain(&place.below.join(path))
-                .to_string_lossy()
-                .into_owned()
-        };
-        let pinned: Vec<String> = if let Some(paths) = &contract.pinned {
-            paths.iter().map(|path| below(Path::new(path))).collect()
-        } else {
-            let named = contract.verify.iter().flat_map(|check| {
-                let folder = PathBuf::from(check.cwd.as_deref().unwrap_or_default());
-                let words = words_of(check).into_iter();
-                words.map(move |word| folder.join(word))
-            });
-            let named = named.map(|path| below(&path));
-            let named: Vec<String> = named.filter(|it| changed.contains(it)).collect();
-            if named.is_empty() {
-                return Ok(None);
-            }
-            let tracked = self.git.files_in(&self.folder, &trees.before, &named);
-            tracked.map_err(said)?
-        };
-        let touched: Vec<String> = pinned
-            .into_iter()
-            .filter(|it| changed.contains(it))
-            .collect();
+        let before = self.git.files_of(&self.folder, &trees.before);
+        let before = before.map_err(said)?;
+        let touched = protected_files(contract, &place.below, changed, &before);
         if touched.is_empty() {
             return Ok(None);
         }
@@ -126,12 +125,28 @@ impl Verifying<'_> {
         );
         let top = self.temporary.join("tree");
         let made = commit.and_then(|commit| self.git.make(&place.top, &commit, &top, None));
+        let made = made.and_then(|()| self.git.bring_ignored(&place.top, &top));
         made.map_err(said)?;
         Ok(Some(PinnedTree {
             folder: top.join(&place.below),
+            instead_of: place.top,
             top,
             files: touched,
         }))
+    }
+
+    /// The files that are not as they were when this was last asked.
+    fn changed_since(&self, files: &mut Option<String>) -> Vec<String> {
+        let (Some(trees), Some(before)) = (self.trees, files.as_ref()) else {
+            return Vec::new();
+        };
+        let now = self.git.tree(&self.folder, &self.temporary, &trees.apart);
+        let Some(now) = now.ok().flatten() else {
+            return Vec::new();
+        };
+        let changed = self.git.changed(&self.folder, before, &now);
+        *files = Some(now);
+        changed.unwrap_or_default()
     }
 
     /// What commands are kept from: they read the repository of the work and no other work of this person.
@@ -144,12 +159,8 @@ impl Verifying<'_> {
         Seclusion::about(&folders, &[self.state.to_path_buf()], self.environment)
     }
 
-    async fn check(
-        &self,
-        check: &Check,
-        pinned: Option<&PinnedTree>,
-        seclusion: &Seclusion,
-    ) -> (CheckResult, Vec<u8>) {
+    async fn check(&self, check: &Check, scene: &CheckScene<'_>) -> (CheckResult, Vec<u8>) {
+        let pinned = scene.pinned;
         let top = pinned.map_or(&self.folder, |tree| &tree.folder);
         let folder = match &check.cwd {
             Some(below) => top.join(below),
@@ -165,11 +176,14 @@ impl Verifying<'_> {
             writes: vec![top.clone(), self.temporary.clone()],
             seclusion: Some(Seclusion {
                 network: check.network,
-                ..seclusion.clone()
+                ..scene.seclusion.clone()
             }),
         };
         let order = Order {
-            command: check.command.clone(),
+            command: pinned.map_or_else(
+                || check.command.clone(),
+                |tree| tree.redirected(&check.command),
+            ),
             environment,
             limit_ms: check.timeout_ms.unwrap_or(USUAL_TIME_MS),
             grace_ms: GRACE_MS,
@@ -188,6 +202,8 @@ impl Verifying<'_> {
             );
         };
         let took = now().boot.saturating_sub(began);
+        let guarded = scene.guarded.as_ref();
+        let restored = guarded.and_then(|guarded| blocking(|| put_back(self.git, guarded)));
         let (end, printed, held) = match ended {
             Ok(ended) => {
                 let end = match (ended.report.why, ended.report.exit) {
@@ -199,7 +215,9 @@ impl Verifying<'_> {
                 let note = pinned.map_or_else(String::new, |tree| {
                     format!("[as before the child: {}]\n", tree.files.join(", "))
                 });
-                let printed = format!("{note}{}", ended.output.text()).into_bytes();
+                let restored = restored.map_or_else(String::new, |said| format!("\n[{said}]\n"));
+                let text = ended.output.text();
+                let printed = format!("{note}{text}{restored}").into_bytes();
                 (end, printed, ended.report.held)
             }
             Err(error) => {
@@ -224,6 +242,7 @@ fn result(
         end,
         milliseconds,
         output: Digest::of(printed),
+        changed: Vec::new(),
         sandbox: if held.is_empty() {
             "none".to_owned()
         } else {
@@ -232,24 +251,37 @@ fn result(
     }
 }
 
+/// Where commands run.
+struct CheckScene<'a> {
+    /// What they are kept from.
+    seclusion: Seclusion,
+    /// A tree of their own, where the child changed what they rely on.
+    pinned: Option<&'a PinnedTree>,
+    /// The repository of the work, where they run in it.
+    guarded: Option<GuardedRepository>,
+}
+
 /// A working tree in which some files are as they were before the child.
 struct PinnedTree {
     top: PathBuf,
     /// Where in it the commands run.
     folder: PathBuf,
+    /// The top of the tree whose files it has.
+    instead_of: PathBuf,
     /// The files.
     files: Vec<String>,
 }
 
-/// The words of a command that may name files.
-fn words_of(check: &Check) -> Vec<String> {
-    let lines = check.command.iter();
-    let words = lines
-        .flat_map(|line| line.split(|c: char| c.is_whitespace() || "'\";&|()<>=`$".contains(c)));
-    words
-        .filter(|word| !word.is_empty() && !word.starts_with('-'))
-        .map(str::to_owned)
-        .collect()
+impl PinnedTree {
+    /// A command in which whole paths of the other tree lead to this one.
+    fn redirected(&self, command: &[String]) -> Vec<String> {
+        let (other, this) = (
+            self.instead_of.to_string_lossy(),
+            self.top.to_string_lossy(),
+        );
+        let words = command.iter();
+        words.map(|word| word.replace(&*other, &this)).collect()
+    }
 }
 
 fn has_parents(path: Option<&str>) -> bool {

@@ -66,7 +66,7 @@ pub struct AcceptanceContract {
     /// Commands that must succeed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<VerifyCommand>,
-    /// Files that the commands see as they were before the work.
+    /// Patterns of files that the commands see as they were before the work; also written `protect`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pinned: Option<Vec<String>>,
     /// Who looks at the work; `false` for nobody.
@@ -323,7 +323,7 @@ impl ContractReader {
                     let commands = items.filter_map(|(at, item)| self.command(item, at));
                     contract.verify = commands.collect();
                 }
-                "pinned" => contract.pinned = Some(self.texts(value, &path)),
+                "pinned" | "protect" => contract.pinned = Some(self.texts(value, &path)),
                 "review" => contract.review = self.review(value),
                 "stopRules" => contract.stop_rules = self.texts(value, &path),
                 "maxFinalizationTurns" => {

@@ -41,6 +41,33 @@ pub(super) fn write_new(path: &Path, content: &[u8]) -> Result<(), GitError> {
     })
 }
 
+/// Writes a file in place of what is there; a link is replaced and not followed.
+pub(super) fn write_over(path: &Path, content: &[u8], mode: u32) -> Result<(), GitError> {
+    let beside = with_ending(path, ".grove-new");
+    remove(&beside);
+    write_new(&beside, content)?;
+    let mode = rustix::fs::chmod(&beside, Mode::from_raw_mode(mode));
+    mode.map_err(|error| failed(&beside, error))?;
+    rustix::fs::rename(&beside, path).map_err(|error| failed(path, error))
+}
+
+/// Gives a file another name, in place of an earlier one of that name.
+pub(super) fn put_aside(path: &Path, ending: &str) -> Result<(), GitError> {
+    let aside = with_ending(path, ending);
+    rustix::fs::rename(path, &aside).map_err(|error| failed(path, error))
+}
+
+/// Removes a file, if it is there.
+pub(super) fn remove(path: &Path) {
+    let _ = rustix::fs::unlink(path);
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
 /// Makes a folder that is this user's alone. False when something is there already.
 pub(super) fn make_own_folder(path: &Path) -> Result<bool, GitError> {
     make_with_mode(path, 0o700)

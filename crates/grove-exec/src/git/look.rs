@@ -184,14 +184,15 @@ impl View {
 }
 
 /// The form in which a repository is stored.
-struct Form {
+pub(super) struct Form {
     has_long_names: bool,
-    has_tables: bool,
+    /// Whether its branches are in tables.
+    pub(super) has_tables: bool,
 }
 
 impl Form {
     /// Reads it; one that this does not know is refused, as git would.
-    fn of(settings: &Settings) -> Result<Self, GitError> {
+    pub(super) fn of(settings: &Settings) -> Result<Self, GitError> {
         let unknown = |key: &str, value: &str| {
             let what = format!("{key} = {value}");
             Err(GitError::UnknownForm(what))

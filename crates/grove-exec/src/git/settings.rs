@@ -69,9 +69,14 @@ impl Settings {
             }
             None => return Ok(Self::default()),
         };
+        Self::of_text(&text, environment)
+    }
+
+    /// Those in a text.
+    pub(super) fn of_text(text: &[u8], environment: &[(String, String)]) -> Result<Self, GitError> {
         let mut git = reading(environment);
         git.args(["config", "--null", "--no-includes", "--file", "-", "--list"]);
-        let listed = finish(git, "config", Some(&text), MOST_OUTPUT)?;
+        let listed = finish(git, "config", Some(text), MOST_OUTPUT)?;
         Ok(Self::parse(&listed))
     }
 

@@ -4,12 +4,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::look::Asked;
+use super::look::{Asked, Form};
 use super::repository::Repository;
 use super::{Git, GitError, files, finish, first_line, names, strip};
 
 /// Bytes of new files that version control ignores and that are kept.
 const MOST_IGNORED: u64 = 32 << 20;
+/// Files and folders that one command is given.
+const MOST_NAMED: usize = 500;
 /// How deep submodules in submodules are looked into.
 const MOST_NESTED: usize = 8;
 /// Bytes that a program prints that copies or links.
@@ -92,6 +94,10 @@ impl Git {
         patch: Option<&[u8]>,
     ) -> Result<(), GitError> {
         let main = self.repository(repository)?;
+        if Form::of(&main.settings)?.has_tables {
+            let what = "extensions.refStorage = reftable";
+            return Err(GitError::UnknownForm(what.to_owned()));
+        }
         let tree = add(&main, base, folder)?;
         let words = ["read-tree", "--reset", "-u", "--no-sparse-checkout", base];
         let asked = Asked {
@@ -152,6 +158,36 @@ impl Git {
         let mut command = Command::new(name);
         command.args(words).arg(from).arg(to);
         finish(command, name, None, MOST_SAID).map(|_| ())
+    }
+
+    /// Copies what version control ignores in one working tree into another. No link in the other leads elsewhere.
+    pub fn bring_ignored(&self, from: &Path, to: &Path) -> Result<(), GitError> {
+        let words = [
+            "ls-files",
+            "-z",
+            "-o",
+            "-i",
+            "--exclude-standard",
+            "--directory",
+        ];
+        let listed = names(&self.run(from, &words, &[], None)?);
+        let is_inside = |name: &&String| {
+            let mut above = Path::new(name.as_str()).ancestors().skip(1);
+            let nearest = above.find_map(|folder| {
+                let folder = to.join(folder);
+                files::is_there(&folder).then_some(folder)
+            });
+            let real = nearest.and_then(|folder| files::real(&folder));
+            real.is_some_and(|real| files::real(to).is_some_and(|to| real.starts_with(to)))
+        };
+        let listed: Vec<&String> = listed.iter().filter(is_inside).collect();
+        for some in listed.chunks(MOST_NAMED) {
+            let mut copy = Command::new("cp");
+            copy.args(["-a", "--reflink=auto", "--parents", "--"]);
+            copy.args(some).arg(to).current_dir(from);
+            finish(copy, "cp", None, MOST_SAID)?;
+        }
+        Ok(())
     }
 
     /// Puts files from an archive of ignored ones back.

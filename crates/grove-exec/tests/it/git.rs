@@ -79,8 +79,8 @@ fn everything(scene: &Scene, used: &Path) -> Vec<(&'static str, bool)> {
     done.push(("staged", git.staged(top).is_ok()));
     done.push(("unmerged", git.unmerged(top).is_ok()));
     done.push(("tracked", git.tracked(top, &["a.txt".to_owned()]).is_ok()));
-    let files = git.files_in(top, head, &["a.txt".to_owned()]);
-    done.push(("files_in", files.is_ok()));
+    let files = git.files_of(top, head);
+    done.push(("files_of", files.is_ok_and(|files| files.contains("a.txt"))));
     let now = git.tree(used, &scratch, &[]).ok().flatten();
     done.push(("tree", now.is_some()));
     let now = now.unwrap_or_else(|| head.clone());
@@ -299,4 +299,78 @@ fn a_repository_is_fetched_by_the_protocol_that_its_address_names() {
         .fetch("https://x.invalid/x", "main", &staging)
         .unwrap_err();
     assert!(error.to_string().contains("not allowed"), "{error}");
+}
+
+#[test]
+fn what_could_run_at_the_persons_next_git_is_put_back_and_the_rest_is_left() {
+    for (what, words, is_put_back) in [
+        (
+            "a monitor",
+            &["config", "core.fsmonitor", "touch x"][..],
+            true,
+        ),
+        (
+            "a place of hooks",
+            &["config", "core.hooksPath", "hooks"],
+            true,
+        ),
+        ("a filter", &["config", "filter.a=b.clean", "touch x"], true),
+        ("an alias", &["config", "alias.st", "!touch x"], true),
+        ("an inclusion", &["config", "include.path", "../x"], true),
+        (
+            "a key of a later git",
+            &["config", "new.program", "touch x"],
+            true,
+        ),
+        (
+            "a remote",
+            &["remote", "add", "far", "https://x.invalid/x"],
+            false,
+        ),
+        ("a name", &["config", "user.name", "y"], false),
+        ("a branch", &["branch", "--track", "other", "main"], false),
+    ] {
+        let scene = Scene::new();
+        scene.repository("project", &[("a.txt", "one\n")]);
+        let config = || std::fs::read_to_string(scene.path("project/.git/config")).unwrap();
+        let before = config();
+        let guarded = scene.git().guard(&scene.path("project")).unwrap();
+        scene.person("project", words);
+        let done = scene.git().put_back(&guarded).unwrap();
+        assert_eq!(!done.is_empty(), is_put_back, "{what}: {done:?}");
+        assert_eq!(config() == before, is_put_back, "{what}");
+        assert!(scene.git().put_back(&guarded).unwrap().is_empty(), "{what}");
+    }
+    let scene = Scene::new();
+    scene.repository("project", &[("a.txt", "one\n")]);
+    scene.write("project", &[(".git/hooks/pre-push", "mine\n")]);
+    let git = scene.git();
+    let place = git.place(&scene.path("project")).unwrap().unwrap();
+    git.make(&place.top, &place.head, &scene.path("tree"), None)
+        .unwrap();
+    let link = std::fs::read_to_string(scene.path("tree/.git")).unwrap();
+    let guarded = git.guard(&scene.path("tree")).unwrap();
+    scene.write(
+        "project/.git",
+        &[
+            ("hooks/pre-commit", "touch x\n"),
+            ("hooks/pre-push", "theirs\n"),
+            ("info/attributes", "* filter=x\n"),
+            ("objects/info/alternates", "/x\n"),
+            ("modules/m/HEAD", "x\n"),
+            ("modules/m/config", "[core]\n\tfsmonitor = touch x\n"),
+            ("modules/m/hooks/pre-commit", "touch x\n"),
+        ],
+    );
+    scene.write("tree", &[(".git", "gitdir: ./evil\n")]);
+    assert_eq!(git.put_back(&guarded).unwrap().len(), 7);
+    assert_eq!(
+        std::fs::read_to_string(scene.path("tree/.git")).unwrap(),
+        link
+    );
+    let hook = std::fs::read_to_string(scene.path("project/.git/hooks/pre-push"));
+    assert_eq!(hook.unwrap(), "mine\n");
+    for gone in ["hooks/pre-commit", "info/attributes", "modules/m/config"] {
+        assert!(!scene.path("project/.git").join(gone).exists(), "{gone}");
+    }
 }

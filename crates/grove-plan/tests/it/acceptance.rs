@@ -33,6 +33,7 @@ fn seen(code: i32) -> Outcome {
             milliseconds: 1,
             output: Digest::of(b""),
             sandbox: "none".to_owned(),
+            changed: Vec::new(),
         }],
         ..Seen::default()
     }))

@@ -286,6 +286,7 @@ fn some_outcome(kind: EffectKind, detail: u32) -> Outcome {
                 milliseconds: 1,
                 output: Digest::of(b""),
                 sandbox: "none".to_owned(),
+                changed: Vec::new(),
             }],
             ..Seen::default()
         })),

@@ -160,6 +160,7 @@ fn rejected_work_is_complete_and_hands_nothing_on() {
         milliseconds: 5,
         output: Digest::of(b"out"),
         sandbox: "writes".to_owned(),
+        changed: Vec::new(),
     }];
     let seen = Seen {
         results,

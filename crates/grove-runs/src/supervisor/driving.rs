@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use grove_exec::{Git, Program, StopTokens};
+use grove_exec::{Git, GuardedRepository, Program, StopTokens};
 use grove_model::Places;
 use grove_plan::{
     Attempt, Attention, Cause, Child, Contract, Fact, FoundFile, NodeId, Parent, Plan, Variables,
@@ -25,7 +25,7 @@ use crate::native::{AnswerFile, ChildEnd, Inbox, NativeChild, NotOurs, append};
 use crate::program::{ProgramChild, Talk};
 use crate::submission::RunRequest;
 use crate::told::{self, Told};
-use crate::tools::{Toolbox, WorkFolder};
+use crate::tools::{ToolRow, Toolbox, WorkFolder};
 
 /// One call of a tool, when nothing else is said.
 const TOOL_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
@@ -142,13 +142,24 @@ impl Shared {
             let _ = grove_fs::files::remove_folder(&pipes);
             Ok(end.map(|end| Self::with_output(end, (child, of), loaded, place, toolbox)))
         };
-        watched(
-            Box::pin(driven),
-            &log,
-            child.limits.attention.as_ref(),
-            notice,
-        )
-        .await
+        let guarded = self.guarded(child, &git, &self.work_folder(loaded, of, child));
+        let limits = child.limits.attention.as_ref();
+        let end = watched(Box::pin(driven), &log, limits, notice).await;
+        let said = guarded.and_then(|guarded| blocking(|| self.guards.release(&git, &guarded)));
+        if let Some(text) = said {
+            log.write(&LogLine::Note { text });
+        }
+        end
+    }
+
+    /// Guards the repository of a child that runs commands. Tools of Grove's own write nothing that belongs to git.
+    fn guarded(&self, child: &Child, git: &Git, folder: &Path) -> Option<GuardedRepository> {
+        let runs = |tool: &String| ToolRow::by_name(tool).is_none_or(|row| row.name == "bash");
+        let runs_commands =
+            Program::named(&child.engine).is_some() || child.tools.allowed.iter().any(runs);
+        runs_commands
+            .then(|| blocking(|| self.guards.hold(git, folder)))
+            .flatten()
     }
 
     /// The file that a child's answer is written to, with what was there before it began, which is recorded first. An error

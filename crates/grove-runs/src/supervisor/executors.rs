@@ -308,6 +308,7 @@ impl Shared {
                 .join(crate::worktrees::file_name(node)),
             git: &git,
             trees: trees.as_ref(),
+            was_seen: work.was_seen(),
             state: self.options.places.folder(),
             stop,
         };

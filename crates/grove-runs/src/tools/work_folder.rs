@@ -1,7 +1,7 @@
 //! Where a child may read and write. The kernel resolves every path beneath a folder that is held open, so that no link
 //! leads out and there is no moment between check and use.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
 use grove_fs::atomic::{self, Replaced};
@@ -166,6 +166,9 @@ impl WorkFolder {
     /// Writes a whole file; says whether it was there.
     pub(crate) fn write(&self, path: &str, content: &[u8]) -> Result<bool, String> {
         let Place { base, below } = self.place(path, false)?;
+        if is_of_git(&base.join(&below)) {
+            return Err(format!("`{path}` belongs to git and cannot be written"));
+        }
         let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
         let spot = Spot::beneath(&base, Path::new(&below)).map_err(|error| said(&error))?;
         match folder.read(&below, Links::Contain, MOST_READ) {
@@ -186,9 +189,91 @@ impl WorkFolder {
     }
 }
 
+/// Whether a file is in a folder that git keeps, or names one. The base has no links and none is followed below it, so
+/// that names decide; a folder by another name is known by what is in it.
+fn is_of_git(file: &Path) -> bool {
+    let is_name = |part: Component<'_>| part.as_os_str().eq_ignore_ascii_case(".git");
+    let keeps_commits = |folder: &Path| {
+        let has_head = files::is_there(&folder.join("HEAD"));
+        let is_linked = files::is_file(&folder.join("commondir"));
+        let has_all = ["objects", "refs"]
+            .iter()
+            .all(|name| files::is_folder(&folder.join(name)));
+        has_head && (is_linked || has_all)
+    };
+    file.components().any(is_name) || file.ancestors().skip(1).any(keeps_commits)
+}
+
 fn said(error: &grove_fs::FsError) -> String {
     if error.leads_out() {
         return format!("{} leads out of the work folder", error.path.display());
     }
     format!("{error}: {}", error.source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_git_is_written_by_any_name_or_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |below: &str| folder.path().join(below);
+        for below in [
+            ".git/hooks",
+            "sub",
+            "bare/objects",
+            "bare/refs",
+            "tree",
+            "kept",
+        ] {
+            files::make_folder(&at(below)).unwrap();
+        }
+        let write = |path: PathBuf| atomic::write_mode(&path, b"x", 0o600).unwrap();
+        for below in [
+            ".git/config",
+            "bare/HEAD",
+            "bare/config",
+            "kept/HEAD",
+            "kept/commondir",
+            "tree/.git",
+        ] {
+            write(at(below));
+        }
+        std::os::unix::fs::symlink(".git", at("link")).unwrap();
+        std::os::unix::fs::symlink(".git/config", at("file")).unwrap();
+        let work = WorkFolder::new(folder.path(), &[]).unwrap();
+        for path in [
+            ".git/config",
+            ".git/hooks/pre-commit",
+            ".git/info/attributes",
+            "./sub/../.git/config",
+            ".GIT/config",
+            "sub/.git",
+            "sub/.git/config",
+            "tree/.git",
+            "link/config",
+            "file",
+            "bare/config",
+            "bare/hooks/post-checkout",
+            "kept/config.worktree",
+        ] {
+            let whole = at(path).display().to_string();
+            for path in [path, &whole] {
+                assert!(work.write(path, b"evil").is_err(), "{path}");
+            }
+        }
+        assert_eq!(files::read_bounded(&at(".git/config"), 10).unwrap(), b"x");
+        for path in [
+            ".gitignore",
+            ".github/x.yml",
+            "sub/config",
+            "HEAD",
+            "git/config",
+        ] {
+            work.write(path, b"fine").unwrap();
+        }
+        let inside = WorkFolder::new(&at(".git"), &[]).unwrap();
+        assert!(inside.write("config", b"evil").is_err());
+    }
 }

@@ -13,6 +13,7 @@ mod forged_verdicts;
 mod forks;
 mod full_disk;
 mod gates;
+mod git_walls;
 mod graphs;
 mod held_tools;
 mod hostile_state;

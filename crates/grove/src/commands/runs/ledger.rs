@@ -2,7 +2,7 @@
 
 use grove_plan::{Check, CheckResult, Contract, NodeView, REJECTED, RunView};
 use grove_spec::duration;
-use grove_spec::text::one_line;
+use grove_spec::text::{first_names, one_line};
 use grove_store::{LoadedRun, SigningKey, StoreError};
 use serde_json::{Value, json};
 
@@ -176,14 +176,23 @@ fn signing_key(runs: &Runs) -> Result<&SigningKey, CommandError> {
 fn check_line(check: &Check, result: Option<&CheckResult>) -> String {
     match result {
         Some(result) => format!(
-            "{} `{}` {} after {}, held: {}",
+            "{} `{}` {} after {}, held: {}{}",
             check.id,
             check.line(),
             result.end,
             duration::in_words(result.milliseconds),
             result.sandbox,
+            changed_by(result),
         ),
         None => format!("{} `{}` was not run", check.id, check.line()),
+    }
+}
+
+/// What a command did to the work that it was to judge.
+pub(super) fn changed_by(result: &CheckResult) -> String {
+    match result.changed.as_slice() {
+        [] => String::new(),
+        files => format!(", changed the work: {}", one_line(&first_names(files))),
     }
 }
 

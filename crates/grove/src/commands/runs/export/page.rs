@@ -7,6 +7,7 @@ use super::gathered::{BoundedText, Done, Gathered, GatheredChild, GatheredStep, 
 use super::html::Html;
 use crate::commands::counted;
 use crate::commands::overview::grouped;
+use crate::commands::runs::ledger::changed_by;
 
 const HEAD: &str = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
 <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n\
@@ -512,7 +513,11 @@ fn ledger(run: &Gathered, html: &mut Html) {
             let (id, end, ms, held) = (&check.id, &check.end, check.milliseconds, &check.sandbox);
             html.element(
                 "<p>",
-                &format!("{id}: {end} after {}, sandbox: {held}", in_words(ms)),
+                &format!(
+                    "{id}: {end} after {}, sandbox: {held}{}",
+                    in_words(ms),
+                    changed_by(check)
+                ),
                 "</p>",
             );
         }

@@ -48,6 +48,7 @@ fn run_of(word: &str) -> Gathered {
                 milliseconds: 1,
                 output: Digest::of(b"out"),
                 sandbox: word.to_owned(),
+                changed: vec![word.to_owned()],
             }],
             ..Seen::default()
         }),

@@ -1,0 +1,388 @@
+//! The files that a check relies on: what a child changes in them does not count for the check.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path};
+
+use crate::contract::{Check, Contract};
+
+/// Programs with the files that say what they do. Where a folder had one of a row's files before, all files of the row
+/// in it are as they were: a new one could take the place of the one that was there.
+const TOOLS: [(&[&str], &[&str]); 9] = [
+    (&["make", "gmake"], &["GNUmakefile", "makefile", "Makefile"]),
+    (&["just"], &["justfile", "Justfile", ".justfile"]),
+    (
+        &[
+            "npm", "npx", "yarn", "pnpm", "bun", "jest", "vitest", "mocha", "node",
+        ],
+        &[
+            "package.json",
+            "jest.config.*",
+            "vitest.config.*",
+            "vite.config.*",
+            ".mocharc.*",
+        ],
+    ),
+    (
+        &[
+            "pytest", "py.test", "tox", "nox", "python", "python3", "uv", "poetry",
+        ],
+        &[
+            "pytest.ini",
+            "pyproject.toml",
+            "tox.ini",
+            "setup.cfg",
+            "noxfile.py",
+            "conftest.py",
+        ],
+    ),
+    (
+        &["rake", "bundle", "rspec"],
+        &["Rakefile", ".rspec", "spec_helper.rb"],
+    ),
+    (&["task"], &["Taskfile.yml", "Taskfile.yaml"]),
+    (
+        &["phpunit", "composer"],
+        &["phpunit.xml", "phpunit.xml.dist"],
+    ),
+    (
+        &["cargo"],
+        &[".cargo/config.toml", ".cargo/config", "nextest.toml"],
+    ),
+    (&["deno"], &["deno.json", "deno.jsonc"]),
+];
+/// Folders of tests, and names of them outside such folders.
+const TEST_FOLDERS: [&str; 5] = ["tests", "test", "__tests__", "spec", "specs"];
+const TEST_NAMES: [&str; 5] = ["test_*", "*_test.*", "*.test.*", "*.spec.*", "*_spec.*"];
+
+/// The changed files that a check must see as they were before the work. All paths are from the top of the repository.
+pub fn protected_files(
+    contract: &Contract,
+    work_folder: &Path,
+    changed: &[String],
+    before: &BTreeSet<String>,
+) -> Vec<String> {
+    let is_protected = |file: &&String| match &contract.pinned {
+        Some(patterns) => patterns.iter().any(|pattern| {
+            let from_top = work_folder.join(pattern);
+            matches_from_start(&from_top.to_string_lossy(), file)
+        }),
+        None => {
+            let mut checks = contract.verify.iter();
+            checks.any(|check| is_relied_on(check, file, before))
+        }
+    };
+    changed.iter().filter(is_protected).cloned().collect()
+}
+
+/// Whether a check relies on a file, when nothing is said: its words lead to it, it says what a tool among its words does,
+/// or it is a test. What was not there before is part of the work.
+fn is_relied_on(check: &Check, file: &str, before: &BTreeSet<String>) -> bool {
+    let words = words_of(check);
+    if before.contains(file) && (is_test(file) || words.iter().any(|word| leads_to(word, file))) {
+        return true;
+    }
+    let programs: BTreeSet<&str> = words.iter().map(|word| last_part(&word.text)).collect();
+    let rows = TOOLS
+        .iter()
+        .filter(|(tools, _)| tools.iter().any(|tool| programs.contains(tool)));
+    let mut rows = rows.map(|(_, files)| *files);
+    rows.any(|files| {
+        let mut of_row = files.iter().filter_map(|name| folder_of(file, name));
+        of_row.any(|folder| has_one_of(folder, files, before))
+    })
+}
+
+/// The folder in which a file has a name of a row.
+fn folder_of<'a>(file: &'a str, name: &str) -> Option<&'a str> {
+    let depth = name.split('/').count();
+    let parts: Vec<&str> = file.split('/').collect();
+    let split = parts.len().checked_sub(depth)?;
+    let is_name = matches_from_start(name, &parts[split..].join("/"));
+    let length = parts[..split].join("/").len();
+    is_name.then(|| file.get(..length)).flatten()
+}
+
+fn has_one_of(folder: &str, names: &[&str], before: &BTreeSet<String>) -> bool {
+    before.iter().any(|file| {
+        let mut folders = names.iter().filter_map(|name| folder_of(file, name));
+        folders.any(|found| found == folder)
+    })
+}
+
+fn is_test(file: &str) -> bool {
+    let mut parts: Vec<&str> = file.split('/').collect();
+    let name = parts.pop().unwrap_or_default();
+    parts.iter().any(|part| TEST_FOLDERS.contains(part))
+        || TEST_NAMES.iter().any(|pattern| matches_part(pattern, name))
+}
+
+/// A word of a command that may name a file.
+struct Word {
+    text: String,
+    /// Whether it begins at a place that is not known here: the root, or what a variable or a command says.
+    begins_elsewhere: bool,
+}
+
+/// The words of a command.
+fn words_of(check: &Check) -> Vec<Word> {
+    let mut words = Vec::new();
+    for line in &check.command {
+        let mut text = String::new();
+        let mut begins_elsewhere = false;
+        for c in line.chars().chain([' ']) {
+            match c {
+                '"' | '\'' => {}
+                '$' | '`' | ')' => {
+                    push(&mut words, &mut text, begins_elsewhere);
+                    begins_elsewhere = true;
+                }
+                c if c.is_whitespace() || ";&|(<>=".contains(c) => {
+                    push(&mut words, &mut text, begins_elsewhere);
+                    begins_elsewhere = false;
+                }
+                c => text.push(c),
+            }
+        }
+    }
+    words
+}
+
+fn push(words: &mut Vec<Word>, text: &mut String, begins_elsewhere: bool) {
+    let text = std::mem::take(text);
+    if !text.is_empty() && !text.starts_with('-') {
+        let begins_elsewhere = begins_elsewhere || text.starts_with(['/', '~']);
+        words.push(Word {
+            text,
+            begins_elsewhere,
+        });
+    }
+}
+
+/// Whether a word leads to a file, from whatever folder the command went to: the file's path ends in the word. A word that
+/// begins elsewhere leads also to a file whose whole path is its end.
+fn leads_to(word: &Word, file: &str) -> bool {
+    let pattern = with_stars(&word.text);
+    let mut word_parts: Vec<&str> = Vec::new();
+    for part in Path::new(&pattern).components() {
+        match part {
+            Component::Normal(part) => word_parts.extend(part.to_str()),
+            Component::ParentDir => {
+                word_parts.pop();
+            }
+            _ => {}
+        }
+    }
+    let file_parts: Vec<&str> = file.split('/').collect();
+    let length = word_parts.len().min(file_parts.len());
+    if word_parts.is_empty() || (word_parts.len() > length && !word.begins_elsewhere) {
+        return false;
+    }
+    // The first part of a word such as `$HERE/check.sh` is the name of the variable.
+    let length = if word.begins_elsewhere && word_parts.len() > 1 && !word.text.starts_with('/') {
+        length.min(word_parts.len() - 1)
+    } else {
+        length
+    };
+    let ends = word_parts.iter().rev().zip(file_parts.iter().rev());
+    ends.take(length)
+        .all(|(pattern, part)| matches_part(pattern, part))
+}
+
+/// Alternatives and classes of characters as stars.
+fn with_stars(word: &str) -> String {
+    let mut pattern = String::new();
+    let mut open = None;
+    for c in word.chars() {
+        match (open, c) {
+            (None, '{' | '[') => {
+                open = Some(if c == '{' { '}' } else { ']' });
+                pattern.push('*');
+            }
+            (Some(end), c) if c == end => open = None,
+            (Some(_), _) => {}
+            (None, c) => pattern.push(c),
+        }
+    }
+    pattern
+}
+
+fn last_part(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or_default()
+}
+
+/// Whether a path is what a pattern says: `*` and `?` within a part, `**` for any parts. A folder stands for all that
+/// is in it.
+fn matches_from_start(pattern: &str, path: &str) -> bool {
+    let parts = |text: &str| -> Vec<String> {
+        let parts = text
+            .split('/')
+            .filter(|part| !part.is_empty() && *part != ".");
+        parts.map(str::to_owned).collect()
+    };
+    matches_parts(&parts(&with_stars(pattern)), &parts(path))
+}
+
+fn matches_parts(pattern: &[String], path: &[String]) -> bool {
+    match (pattern.split_first(), path.split_first()) {
+        (None, _) => true,
+        (Some((first, rest)), _) if first == "**" => {
+            (rest.is_empty() && !path.is_empty())
+                || (0..path.len()).any(|skipped| matches_parts(rest, &path[skipped..]))
+        }
+        (Some((first, rest)), Some((part, others))) => {
+            matches_part(first, part) && matches_parts(rest, others)
+        }
+        (Some(_), None) => false,
+    }
+}
+
+/// Whether a name is what a pattern with `*` and `?` says.
+fn matches_part(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
+    let (mut at, mut in_name) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while in_name < name.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                star = Some((at, in_name));
+                at += 1;
+            }
+            Some(c) if *c == '?' || *c == name[in_name] => {
+                at += 1;
+                in_name += 1;
+            }
+            _ => match star {
+                Some((back, from)) => {
+                    star = Some((back, from + 1));
+                    at = back + 1;
+                    in_name = from + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEFORE: [&str; 12] = [
+        "check.sh",
+        "sub/check.sh",
+        "sub/deep/run.sh",
+        "Makefile",
+        "package.json",
+        "pyproject.toml",
+        "tests/all.rs",
+        "src/lib.rs",
+        "src/lib_test.go",
+        "web/x.spec.ts",
+        "answer",
+        "a/pytest.ini",
+    ];
+
+    fn protected(line: &str, pinned: Option<&[&str]>, changed: &[&str]) -> Vec<String> {
+        let mut contract: Contract = serde_json::from_value(serde_json::json!({
+            "level": "verified",
+            "verify": [{
+                "id": "v",
+                "command": ["/bin/sh", "-c", line],
+                "env": {},
+                "allowFailure": false,
+            }],
+        }))
+        .unwrap();
+        let owned = |texts: &[&str]| texts.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        contract.pinned = pinned.map(owned);
+        let before = BEFORE.iter().map(|it| (*it).to_owned()).collect();
+        protected_files(&contract, Path::new(""), &owned(changed), &before)
+    }
+
+    #[test]
+    fn the_words_of_a_command_lead_to_files_however_they_are_written() {
+        for line in [
+            "sh ./check.sh",
+            "sh check.sh",
+            "./check.sh --fast",
+            "cd sub && sh check.sh",
+            "cd sub; ./check.sh",
+            "sh $PWD/check.sh",
+            "sh \"$PWD/check.sh\"",
+            "sh \"$(pwd)/check.sh\"",
+            "sh `pwd`/check.sh",
+            "sh \"${PWD}/check.sh\"",
+            "sh /home/person/project/check.sh",
+            "sh ~/project/check.sh",
+            "sh sub/../check.sh",
+            "sh ch*.sh",
+            "sh chec?.sh",
+            "sh [c]heck.sh",
+            "bash {check,x}.sh",
+            "env X=1 sh 'check.sh'",
+            "sh<check.sh",
+            "X=check.sh; sh $X",
+        ] {
+            assert_eq!(protected(line, None, &["check.sh"]), ["check.sh"], "{line}");
+        }
+        for line in [
+            "cd sub && sh check.sh",
+            "make -C sub; sh sub/check.sh",
+            "(cd sub; sh check.sh)",
+        ] {
+            let changed = ["sub/check.sh"];
+            assert_eq!(protected(line, None, &changed), changed, "{line}");
+        }
+        // What was not there is part of the work, and so is what no word names.
+        for (line, file) in [
+            ("sh new.sh", "new.sh"),
+            ("sh check.sh", "src/lib.rs"),
+            ("ls src", "src/lib.rs"),
+        ] {
+            assert!(protected(line, None, &[file]).is_empty(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_tools_read_and_tests_are_as_they_were() {
+        for (line, file, is_protected) in [
+            ("make test", "Makefile", true),
+            ("cd . && make -j2 test", "GNUmakefile", true),
+            ("make test", "sub/Makefile", false),
+            ("npm test", "package.json", true),
+            ("npm test", "jest.config.js", true),
+            ("cargo test", "package.json", false),
+            ("python3 -m pytest", "conftest.py", true),
+            ("pytest", "a/conftest.py", true),
+            ("pytest", "b/conftest.py", false),
+            ("cargo test", "tests/all.rs", true),
+            ("cargo test", "tests/new.rs", false),
+            ("go test ./...", "src/lib_test.go", true),
+            ("true", "web/x.spec.ts", true),
+            ("cargo test", "src/lib.rs", false),
+        ] {
+            let found = protected(line, None, &[file]);
+            assert_eq!(!found.is_empty(), is_protected, "{line}: {file}");
+        }
+    }
+
+    #[test]
+    fn a_contract_names_protected_files_by_patterns() {
+        for (patterns, file, is_protected) in [
+            (&["tests/**"][..], "tests/all.rs", true),
+            (&["tests/**"], "tests/deep/new.rs", true),
+            (&["tests"], "tests/all.rs", true),
+            (&["**/*.sh"], "check.sh", true),
+            (&["**/*.sh"], "sub/deep/run.sh", true),
+            (&["*.sh"], "sub/check.sh", false),
+            (&["./Makefile"], "Makefile", true),
+            (&["Makefile"], "sub/Makefile", false),
+            (&[], "check.sh", false),
+        ] {
+            let found = protected("sh check.sh", Some(patterns), &[file]);
+            assert_eq!(!found.is_empty(), is_protected, "{patterns:?}: {file}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Git runs nothing that a repository, a child or a check names, and a check sees the files that it relies on as they were.
+
+use std::path::Path;
+
+use grove_testkit::hostile_repositories::{hostile_repositories, marks_in};
+use grove_testkit::model_server::{ModelServer, Reply};
+use grove_testkit::session::Session;
+use serde_json::{Value, json};
+
+use super::graphs::scene;
+use super::worktrees::{git, repository};
+use super::{bash, run_of};
+
+/// A child that does what its task says in the shell; one that looks at work says yes.
+fn workers() -> (ModelServer, Session) {
+    scene(|task, turns| {
+        if task.starts_with("Look at what another agent did") {
+            return Reply::call("structured_output", json!({ "blockers": [], "notes": [] }));
+        }
+        match turns {
+            0 => bash(task.lines().next().unwrap_or_default()),
+            _ => Reply::text("Done."),
+        }
+    })
+}
+
+/// Asks for a child in a folder, whatever comes of it.
+fn ask(session: &Session, folder: &Path, words: &[&str]) {
+    session.grove_in(folder, words);
+}
+
+#[test]
+fn nothing_of_a_hostile_repository_runs_in_any_command() {
+    let every = hostile_repositories();
+    let shapes = every.iter().filter(|it| it.name.ends_with("every key"));
+    for hostile in shapes {
+        let (_server, session) = workers();
+        let marks = session.path("marks");
+        let used = hostile.lay_out(&session.path("project/clone"), &marks);
+        let reviewed = json!({
+            "agent": "worker",
+            "task": "echo x >> a.txt",
+            "acceptance": { "level": "reviewed", "verify": ["true"], "review": { "agent": "judge", "required": true } },
+        });
+        session.file("reviewed.json", reviewed.to_string());
+        let request = session.path("reviewed.json").display().to_string();
+        for words in [
+            &["plan", "worker", "true"][..],
+            &["run", "worker", "echo y >> a.txt", "--verify", "true"],
+            &["run", "--request", &request],
+            &[
+                "run",
+                "worker",
+                "echo z > z",
+                "--worktree",
+                "--include-changes",
+                "--verify",
+                "true",
+            ],
+            &["runs", "apply", "LAST"],
+            &["trust", "--yes"],
+            &["doctor"],
+        ] {
+            let last = session.json("runs list")["runs"][0]["id"].clone();
+            let last = last.as_str().unwrap_or("none").to_owned();
+            let words: Vec<&str> = words
+                .iter()
+                .map(|word| if *word == "LAST" { &last } else { *word })
+                .collect();
+            ask(&session, &used, &words);
+            let ran = marks_in(&marks);
+            assert!(ran.is_empty(), "{}: {words:?}: {ran:?}", hostile.name);
+        }
+    }
+}
+
+#[test]
+fn what_a_child_or_a_check_leaves_for_git_is_put_back() {
+    for (what, task, check) in [
+        (
+            "a child",
+            "git config core.fsmonitor 'touch ran; false'; echo 'touch ran' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit",
+            "true",
+        ),
+        (
+            "a check",
+            "true",
+            "git config core.fsmonitor 'touch ran; false'; echo 'touch ran' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit",
+        ),
+    ] {
+        let (_server, session) = workers();
+        session.file("project/a.txt", "one\n");
+        git(&session, "init -q -b main");
+        git(&session, "add -A");
+        git(&session, "commit -q -m first");
+        let config = session.read("project/.git/config");
+        session.grove(["run", "worker", task, "--verify", check]);
+        assert_eq!(session.read("project/.git/config"), config, "{what}");
+        assert!(!session.has("project/.git/hooks/pre-commit"), "{what}");
+        git(&session, "status");
+        git(&session, "commit -q --allow-empty -m second");
+        assert!(!session.has("project/ran"), "{what}");
+    }
+}
+
+#[test]
+fn a_working_tree_whose_link_was_exchanged_is_captured_from_its_own_repository() {
+    let (_server, session) = repository();
+    let task = "echo exchanged > a.txt; mkdir evil; echo gitdir: ./evil > .git";
+    session.grove(["run", "worker", task, "--worktree"]).ok();
+    let id = super::worktrees::last_id(&session);
+    let patch = session.json(["runs", "diff", &id])["patches"][0]["patch"].to_string();
+    assert!(patch.contains("+exchanged"), "{patch}");
+    assert_eq!(super::worktrees::worktrees(&session), 0);
+}
+
+/// A repository in which two scripts tell right from wrong.
+fn with_checks() -> (ModelServer, Session) {
+    let (server, session) = workers();
+    for folder in ["", "sub/"] {
+        session.file(
+            &format!("project/{folder}check.sh"),
+            "grep -q right /dev/null\n",
+        );
+    }
+    session.file("project/Makefile", "test:\n\tfalse\n");
+    session.file("project/tests/run.sh", "false\n");
+    session.file("project/run-all", "sh tests/run.sh\n");
+    git(&session, "init -q -b main");
+    git(&session, "add -A");
+    git(&session, "commit -q -m first");
+    (server, session)
+}
+
+fn acceptance_of(session: &Session, task: &str, acceptance: Value) -> Value {
+    let request = json!({ "agent": "worker", "task": task, "acceptance": acceptance });
+    session.file("request.json", request.to_string());
+    let request = session.path("request.json").display().to_string();
+    let outcome = session.grove(["run", "--request", &request, "--json"]);
+    run_of(&outcome.stdout)
+}
+
+#[test]
+fn no_child_decides_about_what_a_check_relies_on_however_it_is_named() {
+    let pass = "for f in check.sh sub/check.sh tests/run.sh; do echo true > $f; done; printf 'test:\\n\\ttrue\\n' > Makefile";
+    let empty = format!("{pass}; mkdir ../empty; git config core.worktree \"$(cd ../empty; pwd)\"");
+    let sparse =
+        format!("{pass}; git sparse-checkout set --no-cone /nothing; mkdir -p sub tests; {pass}");
+    let gone = format!("{pass}; mv .git gone");
+    for (task, check) in [
+        (pass, "cd sub && sh check.sh"),
+        (pass, "sh \"$PWD/check.sh\""),
+        (pass, "sh \"$(pwd)/check.sh\""),
+        (pass, "sh WHOLE/check.sh"),
+        (pass, "sh chec?.sh"),
+        (pass, "make test"),
+        (pass, "sh run-all"),
+        (&empty, "sh ./check.sh"),
+        (&sparse, "sh ./check.sh"),
+        (&gone, "sh ./check.sh"),
+    ] {
+        let (_server, session) = with_checks();
+        let check = check.replace("WHOLE", &session.path("project").display().to_string());
+        let run = acceptance_of(&session, task, json!({ "verify": [check] }));
+        assert_eq!(run["acceptance"], "rejected", "{task}: {check}: {run}");
+    }
+    // What the person says is protected, and nothing else.
+    for (protect, acceptance) in [(&[][..], "verified"), (&["**/*.sh"], "rejected")] {
+        let (_server, session) = with_checks();
+        let asked = json!({ "verify": ["sh run-all"], "protect": protect });
+        let run = acceptance_of(&session, pass, asked);
+        assert_eq!(run["acceptance"], acceptance, "{protect:?}: {run}");
+    }
+}
+
+#[test]
+fn a_check_in_a_tree_of_its_own_has_what_version_control_ignores() {
+    let (_server, session) = with_checks();
+    session.file("project/.gitignore", "built/\n");
+    session.file("project/built/deep/tool", "right\n");
+    session.file(
+        "project/check.sh",
+        "grep -q right built/deep/tool && touch left\n",
+    );
+    git(&session, "add -A");
+    git(&session, "commit -q -m second");
+    let asked = json!({ "verify": ["sh check.sh"] });
+    let run = acceptance_of(&session, "echo false > check.sh", asked);
+    assert_eq!(run["acceptance"], "verified", "{run}");
+    assert!(!session.has("project/left"), "the tree is thrown away");
+}
+
+#[test]
+fn what_a_check_does_to_the_work_is_recorded() {
+    let (_server, session) = with_checks();
+    let asked = json!({ "verify": ["echo wrong > answer", "true"] });
+    let run = acceptance_of(&session, "echo right > answer", asked);
+    assert_eq!(run["acceptance"], "verified", "{run}");
+    let id = run["id"].as_str().unwrap();
+    let ledger = session.json(["runs", "ledger", id]);
+    assert_eq!(
+        ledger["nodes"][0]["checks"][0]["changed"],
+        json!(["answer"])
+    );
+    assert_eq!(ledger["nodes"][0]["checks"][1]["changed"], Value::Null);
+    session
+        .grove(["runs", "ledger", id])
+        .ok()
+        .prints(["changed the work: answer"]);
+}
