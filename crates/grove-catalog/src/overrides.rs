@@ -189,7 +189,9 @@ impl Agents {
         self.diagnostics
             .iter()
             .filter(move |finding| match finding.code {
-                Code::OverrideValue => finding.names.is_empty() || is_named(finding),
+                Code::OverrideValue | Code::SettingsRestriction => {
+                    finding.names.is_empty() || is_named(finding)
+                }
                 Code::OverrideUnknownField | Code::ConfigValue | Code::ConfigUnknownKey => {
                     is_named(finding)
                 }

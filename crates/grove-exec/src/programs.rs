@@ -35,8 +35,11 @@ pub struct Program {
     pub native: &'static [&'static str],
     /// Its versions that were tried.
     pub tried: &'static str,
-    /// The interface that it asks a provider of ours with, in configuration's word; none for one that can be sent nowhere.
-    pub api: Option<&'static str>,
+    /// The interfaces that it can ask a provider of ours with, in configuration's words, the usual one first; none for one
+    /// that can be sent nowhere.
+    pub apis: &'static [&'static str],
+    /// Whether its own names of models begin with a vendor, as `anthropic/ID`.
+    pub names_vendors: bool,
     /// What it can be told.
     pub can: Capabilities,
     /// Our names of tools and its own; a tool that is not here it does not have.
@@ -157,6 +160,8 @@ pub struct ProgramTask<'a> {
 /// A provider that a program is sent to.
 #[derive(Debug, Clone)]
 pub struct ProgramProvider {
+    /// The interface that it has, in configuration's word.
+    pub api: &'static str,
     /// Where it is, without a version in its path.
     pub origin: String,
     /// The key, which is in the environment alone.
@@ -340,6 +345,8 @@ pub struct Heard {
     pub may: Vec<&'static str>,
     /// Tools that it has told of and that have not ended.
     pub running: Vec<String>,
+    /// The last line that it wrote among its events and that is none: what it complains about.
+    pub stray: String,
 }
 
 /// Reads what a program writes, a line at a time.
@@ -352,6 +359,8 @@ pub struct ProgramReader {
 
 /// A line longer than this is passed over.
 const LONGEST_LINE: usize = 16 << 20;
+/// Bytes of a line for people that are kept.
+const LONGEST_STRAY: usize = 4 << 10;
 
 impl Program {
     /// What stands before the command of a program that speaks the Agent Client Protocol.
@@ -376,6 +385,11 @@ impl Program {
     /// What asks it to stop without ending it, where it listens while it works.
     pub fn cancel(&self, session: &str) -> Option<String> {
         self.cancel.map(|line| line(session).to_string())
+    }
+
+    /// Whether it can ask a provider with this interface.
+    pub fn speaks(&self, api: &str) -> bool {
+        self.apis.contains(&api)
     }
 
     /// How it is started for a task.
@@ -480,9 +494,13 @@ impl ProgramReader {
 
     fn take_line(&mut self, on_event: &mut dyn FnMut(ProgramEvent)) {
         let line = std::mem::take(&mut self.line);
-        // What is no JSON is a warning for people, on whichever stream it came.
         if let Ok(value @ Value::Object(_)) = serde_json::from_slice(&line) {
-            (self.program.take)(&mut self.heard, &value, on_event);
+            return (self.program.take)(&mut self.heard, &value, on_event);
+        }
+        // What is no JSON is for people, on whichever stream it came.
+        let text = String::from_utf8_lossy(line.get(..LONGEST_STRAY).unwrap_or(&line));
+        if !text.trim().is_empty() {
+            text.trim().clone_into(&mut self.heard.stray);
         }
     }
 }
@@ -537,6 +555,7 @@ fn failure_of_status(status: Option<u64>) -> ModelFailure {
     match status {
         Some(401 | 403) => ModelFailure::Auth,
         Some(402) => ModelFailure::Quota,
+        Some(404) => ModelFailure::NoSuchModel,
         Some(413) => ModelFailure::ContextTooLong,
         Some(429) => ModelFailure::Rate,
         Some(400..500) => ModelFailure::BadRequest,

@@ -41,7 +41,7 @@ const TYPES: [(&str, ModelFailure); 11] = [
     ("api_error", ModelFailure::Overload),
     ("timeout_error", ModelFailure::Network),
     ("request_too_large", ModelFailure::ContextTooLong),
-    ("not_found_error", ModelFailure::BadRequest),
+    ("not_found_error", ModelFailure::NoSuchModel),
     ("invalid_request_error", ModelFailure::BadRequest),
 ];
 
@@ -72,6 +72,7 @@ fn failure(status: Option<u16>, kind: Option<&str>, message: Option<&str>) -> Mo
     match status {
         Some(401 | 403) => ModelFailure::Auth,
         Some(402) => ModelFailure::Quota,
+        Some(404) => ModelFailure::NoSuchModel,
         Some(408) => ModelFailure::Network,
         Some(413) => ModelFailure::ContextTooLong,
         Some(429) => ModelFailure::Rate,

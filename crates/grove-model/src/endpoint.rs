@@ -13,6 +13,7 @@ const VERSION: &str = "/v1";
 /// A provider's address, its interface and the key.
 #[derive(Clone)]
 pub struct Endpoint {
+    api: Api,
     format: &'static WireFormat,
     base_url: String,
     origin: Origin,
@@ -62,6 +63,7 @@ impl Endpoint {
             Ok((key, HeaderName::from_static(name), value))
         });
         Ok(Self {
+            api,
             format,
             base_url: shown,
             origin,
@@ -69,6 +71,11 @@ impl Endpoint {
             host_header,
             key: key.transpose()?,
         })
+    }
+
+    /// The interface that it has.
+    pub const fn api(&self) -> Api {
+        self.api
     }
 
     /// The address as it was given.

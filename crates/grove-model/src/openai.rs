@@ -28,9 +28,9 @@ const CODES: [(&str, ModelFailure); 19] = [
     ("slow_down", ModelFailure::Overload),
     ("unavailable_error", ModelFailure::Overload),
     ("timeout_error", ModelFailure::Network),
-    ("model_not_found", ModelFailure::BadRequest),
+    ("model_not_found", ModelFailure::NoSuchModel),
     ("invalid_prompt", ModelFailure::BadRequest),
-    ("not_found_error", ModelFailure::BadRequest),
+    ("not_found_error", ModelFailure::NoSuchModel),
     ("unsupported_parameter", ModelFailure::BadRequest),
 ];
 
@@ -74,6 +74,7 @@ pub(crate) fn failure(
         Some(400 | 422) if TOO_LONG.iter().any(begins) => ModelFailure::ContextTooLong,
         Some(401 | 403) => ModelFailure::Auth,
         Some(402) => ModelFailure::Quota,
+        Some(404) => ModelFailure::NoSuchModel,
         Some(408) => ModelFailure::Network,
         Some(413) => ModelFailure::ContextTooLong,
         Some(429) => ModelFailure::Rate,
@@ -226,7 +227,7 @@ mod tests {
             (
                 404,
                 json!({ "error": "model 'x' not found" }),
-                ModelFailure::BadRequest,
+                ModelFailure::NoSuchModel,
             ),
             (
                 503,

@@ -242,28 +242,56 @@ impl Providers {
             .map(|(provider, _)| provider)
     }
 
+    /// The provider that a model's name begins with.
+    pub fn named_in(&self, name: &str) -> Option<&Provider> {
+        let (provider, _) = name.trim().split_once('/')?;
+        self.all.iter().find(|it| it.name == provider)
+    }
+
+    /// Whether the key of one of them may be there.
+    pub fn is_ready(&self, provider: &Provider) -> bool {
+        self.ready().any(|it| it.name == provider.name)
+    }
+
+    /// A provider whose key may be there and that says that it has a model of this id.
+    pub fn that_lists(&self, name: &str) -> Option<&Provider> {
+        let (id, _) = split_thinking(name.trim());
+        self.ready().find(|provider| provider.has(id) == Has::Yes)
+    }
+
     /// What a model's name means: `NAME/id[:thinking]`, or an id alone, which is looked for with the provider of the
     /// parent's model, else with the only one that has it.
     pub fn find(&self, name: &str, parent: Option<&str>) -> Result<FoundModel<'_>, NoSuchModel> {
+        self.find_where(name, parent, |_| true)
+    }
+
+    /// The same, where an id alone is looked for with some of the providers.
+    pub fn find_where(
+        &self,
+        name: &str,
+        parent: Option<&str>,
+        is_looked_at: impl Fn(&Provider) -> bool,
+    ) -> Result<FoundModel<'_>, NoSuchModel> {
         let name = name.trim();
         let (whole_id, thinking) = split_thinking(name);
         if whole_id.is_empty() {
             return Err(NoSuchModel::Empty);
         }
-        if let Some((provider, id)) = whole_id.split_once('/')
-            && let Some(provider) = self.all.iter().find(|it| it.name == provider)
+        if let Some(provider) = self.named_in(whole_id)
+            && let Some((_, id)) = whole_id.split_once('/')
         {
             return match id {
                 "" => Err(NoSuchModel::Empty),
                 id => Ok(found(provider, id, thinking)),
             };
         }
-        let parent = parent.and_then(|name| self.ready().find(|provider| provider.name == name));
+        let ready = || self.ready().filter(|provider| is_looked_at(provider));
+        let parent = parent.and_then(|name| ready().find(|provider| provider.name == name));
         if let Some(provider) = parent.filter(|provider| provider.has(whole_id) != Has::No) {
             return Ok(found(provider, whole_id, thinking));
         }
         let those = |wanted: Has| -> Vec<&Provider> {
-            self.ready()
+            ready()
                 .filter(|provider| provider.has(whole_id) == wanted)
                 .collect()
         };

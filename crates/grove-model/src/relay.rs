@@ -128,6 +128,14 @@ impl Relay {
         self
     }
 
+    /// The interface that it answers with.
+    pub fn api(&self) -> Api {
+        match &self.upstream {
+            Upstream::Provider { endpoint, .. } => endpoint.api(),
+            Upstream::Recording(api, _) => *api,
+        }
+    }
+
     /// Sends a request once and waits for the head of its answer.
     pub async fn send(&self, asked: AskedRequest) -> Result<RelayedAnswer, ModelError> {
         let wrong = |what: &str| ModelError::provider(ModelFailure::BadRequest, what);

@@ -423,6 +423,9 @@ pub struct Limits {
     pub max_tool_calls: Option<u64>,
     /// Calls of tools after which the child is told how many are left.
     pub warn_tool_calls: Option<u64>,
+    /// Levels of runs that it may ask for, below its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_subagent_depth: Option<u64>,
     /// When somebody may have to look after it; never when nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attention: Option<AttentionLimits>,
@@ -472,6 +475,16 @@ pub struct TreeLimits {
     /// How many children there may be, those of runs below included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_children: Option<u64>,
+}
+
+impl TreeLimits {
+    /// The depth that no run may pass that a child with these limits asks for, directly or through others: what is left of
+    /// its run's, and of the levels that its agent may call.
+    pub fn deepest(&self, of_child: &Limits) -> Option<u64> {
+        let of_agent = of_child.max_subagent_depth;
+        let of_agent = of_agent.map(|levels| self.depth.saturating_add(levels));
+        [self.max_depth, of_agent].into_iter().flatten().min()
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]

@@ -365,8 +365,12 @@ pub enum Cause {
         message: String,
     },
     /// The child ended without a word.
-    #[error("the child ended without an answer")]
-    NoAnswer,
+    #[error("the child ended without an answer{}", after_colon(.why))]
+    NoAnswer {
+        /// The last that its program said of that, where it said something.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        why: String,
+    },
     /// The child gave no output that meets the schema.
     #[error("the output does not meet the schema: {message}")]
     Schema {
@@ -401,6 +405,14 @@ pub enum Cause {
         /// What.
         message: String,
     },
+}
+
+/// A reason as the end of a sentence; nothing where there is none.
+fn after_colon(why: &str) -> String {
+    match why {
+        "" => String::new(),
+        why => format!(": {why}"),
+    }
 }
 
 /// What is limited.
@@ -444,6 +456,8 @@ pub enum ModelFailure {
     ContextTooLong,
     /// What was sent was refused.
     BadRequest,
+    /// The provider has no model of this name.
+    NoSuchModel,
     /// The provider could not be reached.
     Network,
     /// The answer ended in the middle.
@@ -462,6 +476,7 @@ impl ModelFailure {
             Self::Overload => "overload",
             Self::ContextTooLong => "context too long",
             Self::BadRequest => "bad request",
+            Self::NoSuchModel => "no such model",
             Self::Network => "network",
             Self::CutStream => "cut stream",
             Self::Idle => "idle",
@@ -472,7 +487,12 @@ impl ModelFailure {
     pub const fn is_the_providers(self) -> bool {
         matches!(
             self,
-            Self::Auth | Self::Quota | Self::Rate | Self::Overload | Self::Network
+            Self::Auth
+                | Self::Quota
+                | Self::Rate
+                | Self::Overload
+                | Self::NoSuchModel
+                | Self::Network
         )
     }
 }

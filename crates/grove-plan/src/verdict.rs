@@ -34,7 +34,7 @@ pub(crate) fn of_attempt(child: &Child, attempt: &AttemptState) -> Execution {
             })
         }
         Finish::Answered if ending.output.text.is_none() && ending.output.structured.is_none() => {
-            Execution::Failed(Cause::NoAnswer)
+            Execution::Failed(Cause::NoAnswer { why: String::new() })
         }
         Finish::Answered => Execution::Complete,
     }

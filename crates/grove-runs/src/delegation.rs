@@ -63,7 +63,10 @@ impl Above {
             engine: child.engine.clone(),
             model: model.cloned(),
             tools: child.tools.clone(),
-            tree: run.plan.tree.clone(),
+            tree: TreeLimits {
+                max_depth: run.plan.tree.deepest(&child.limits),
+                ..run.plan.tree.clone()
+            },
             surroundings: request.surroundings,
             parent,
         })

@@ -15,6 +15,7 @@ mod identity;
 mod item_list;
 mod ledger_key;
 mod mcp;
+mod model_choice;
 mod models;
 mod native;
 mod places;
@@ -38,7 +39,10 @@ pub use delegation::{Above, Delegation, stop_run};
 pub use identity::{new_owner_token, new_run_id};
 pub use ledger_key::JournalError;
 pub use mcp::McpServer;
-pub use models::{ModelSource, Models, Recording};
+pub use model_choice::{
+    ChosenModels, NoModel, WantedModels, choose, choose_for_program, choose_recorded,
+};
+pub use models::{ModelSource, Models, NamedModel, NotSpoken, Recording, named_model};
 pub use native::about;
 pub use native::{ForkError, history};
 pub use places::RunPlaces;

@@ -10,9 +10,10 @@ use grove_exec::{Exit, Keeper, Order, Program, StopTokens};
 use grove_fs::append::AppendedFile;
 use grove_fs::files;
 use grove_model::{
-    Api, AskSettings, HttpModel, ModelClient, Network, Places, Player, Provider, Providers,
-    Recorder, RecordingSink, Relay, Secret, Tape, Thinking,
+    Api, AskSettings, FoundModel, HttpModel, ModelClient, Network, Places, Player, Provider,
+    Providers, Recorder, RecordingSink, Relay, Secret, Tape, Thinking,
 };
+use grove_plan::{Cause, ModelFailure};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 
@@ -70,6 +71,64 @@ pub struct ModelSource {
     pub secrets: Vec<Secret>,
 }
 
+/// A model's name as an agent program means it.
+#[derive(Debug, PartialEq)]
+pub enum NamedModel<'a> {
+    /// The program finds it by itself, with its own login.
+    OfProgram,
+    /// A provider of ours has it, and the program can ask there.
+    OfProvider(FoundModel<'a>),
+}
+
+/// A provider whose interface a program does not speak.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{program} does not speak `{api}`, the interface of provider `{provider}`", api = .api.word())]
+pub struct NotSpoken {
+    /// The program's name for people.
+    pub program: &'static str,
+    /// The provider.
+    pub provider: String,
+    /// Its interface.
+    pub api: Api,
+}
+
+/// Finds out where an agent program is to ask for a model. A name that no provider here has is the program's own, and so is
+/// one with a vendor whose key is not here, where the program names its own models so. A model of a provider that the
+/// program cannot ask is refused: with its own login it would ask somebody else.
+pub fn named_model<'a>(
+    providers: &'a Providers,
+    program: &Program,
+    name: &str,
+    parent: Option<&str>,
+) -> Result<NamedModel<'a>, NotSpoken> {
+    if name == OWN_MODEL {
+        return Ok(NamedModel::OfProgram);
+    }
+    let can_ask = |provider: &Provider| program.speaks(provider.api.word());
+    let not_spoken = |provider: &Provider| NotSpoken {
+        program: program.title,
+        provider: provider.name.clone(),
+        api: provider.api,
+    };
+    if let Some(provider) = providers.named_in(name) {
+        return match providers.find(name, parent) {
+            _ if program.names_vendors && !providers.is_ready(provider) => {
+                Ok(NamedModel::OfProgram)
+            }
+            _ if !can_ask(provider) => Err(not_spoken(provider)),
+            Ok(found) => Ok(NamedModel::OfProvider(found)),
+            Err(_) => Ok(NamedModel::OfProgram),
+        };
+    }
+    match providers.find_where(name, parent, can_ask) {
+        Ok(found) => Ok(NamedModel::OfProvider(found)),
+        Err(_) => match providers.that_lists(name) {
+            Some(provider) if !can_ask(provider) => Err(not_spoken(provider)),
+            _ => Ok(NamedModel::OfProgram),
+        },
+    }
+}
+
 /// The model of an agent program.
 #[derive(Debug, Default)]
 pub(crate) struct ProgramModel {
@@ -117,9 +176,9 @@ impl Models {
         idle: Option<Duration>,
         recording: Option<&Recording>,
         places: &Places,
-    ) -> Result<ModelSource, String> {
+    ) -> Result<ModelSource, Cause> {
         if let Some(Recording::Replay { file, strict }) = recording {
-            let player = self.player(file, *strict, places)?;
+            let player = self.player(file, *strict, places).map_err(input)?;
             let (id, thinking) = self.id_of(name);
             return Ok(ModelSource {
                 client: Arc::new(player),
@@ -131,13 +190,13 @@ impl Models {
         let found = self
             .providers
             .find(name, None)
-            .map_err(|error| error.to_string())?;
-        let key = self.key(found.provider).await?;
+            .map_err(|error| input(error.to_string()))?;
+        let key = self.key(found.provider).await.map_err(without_key)?;
         let secrets = key.clone().into_iter().collect();
         let endpoint = found
             .provider
             .endpoint(key)
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| input(error.to_string()))?;
         let network = Arc::clone(&self.network);
         let mut settings = self.settings.clone();
         if let Some(idle) = idle {
@@ -147,9 +206,9 @@ impl Models {
         let model = HttpModel::new(network, endpoint, settings);
         let client: Arc<dyn ModelClient> = match recording {
             Some(Recording::Record(file)) => {
-                let sink = RecordingFile::open(file)?;
+                let sink = RecordingFile::open(file).map_err(input)?;
                 let recorder = Recorder::new(model, sink, places.clone());
-                Arc::new(recorder.map_err(|error| error.to_string())?)
+                Arc::new(recorder.map_err(|error| input(error.to_string()))?)
             }
             _ => Arc::new(model),
         };
@@ -161,18 +220,18 @@ impl Models {
         })
     }
 
-    /// What an agent program is told of a model: its id, how much it thinks, and whom to ask. A model that no provider
-    /// here has is the program's own to find, with its own login.
+    /// What an agent program is told of a model: its id, how much it thinks, and whom to ask.
     pub(crate) async fn for_program(
         &self,
         program: &Program,
         name: &str,
         recording: Option<&Recording>,
         places: &Places,
-    ) -> Result<ProgramModel, String> {
-        let api = program.api.and_then(Api::of_word);
-        if let (Some(Recording::Replay { file, strict }), Some(api)) = (recording, api) {
-            let player = self.player(file, *strict, places)?;
+    ) -> Result<ProgramModel, Cause> {
+        if let Some(Recording::Replay { file, strict }) = recording
+            && let Some(api) = self.api_of(program, name)
+        {
+            let player = self.player(file, *strict, places).map_err(input)?;
             let (id, thinking) = self.id_of(name);
             return Ok(ProgramModel {
                 id: (name != OWN_MODEL).then_some(id),
@@ -180,32 +239,37 @@ impl Models {
                 relay: Some(Relay::recorded(api, player)),
             });
         }
-        if name == OWN_MODEL {
-            return Ok(ProgramModel::default());
-        }
-        let found = self.providers.find(name, None).ok();
-        let found = found.filter(|found| Some(found.provider.api) == api);
-        let Some(found) = found else {
+        let named = named_model(&self.providers, program, name, None);
+        let named = named.map_err(|error| input(error.to_string()))?;
+        let NamedModel::OfProvider(found) = named else {
             return Ok(ProgramModel {
-                id: Some(name.to_owned()),
+                id: (name != OWN_MODEL).then(|| name.to_owned()),
                 ..ProgramModel::default()
             });
         };
-        let key = self.key(found.provider).await?;
+        let key = self.key(found.provider).await.map_err(without_key)?;
         let endpoint = found.provider.endpoint(key);
-        let endpoint = endpoint.map_err(|error| error.to_string())?;
+        let endpoint = endpoint.map_err(|error| input(error.to_string()))?;
         let network = Arc::clone(&self.network);
         let mut relay = Relay::new(network, endpoint, self.settings.deadlines);
         if let Some(Recording::Record(file)) = recording {
-            let sink = Arc::new(RecordingFile::open(file)?);
+            let sink = Arc::new(RecordingFile::open(file).map_err(input)?);
             let recorded = relay.recording_to(sink, places.clone());
-            relay = recorded.map_err(|error| error.to_string())?;
+            relay = recorded.map_err(|error| input(error.to_string()))?;
         }
         Ok(ProgramModel {
             thinking: found.thinking.map(|level| level.word().to_owned()),
             id: Some(found.id),
             relay: Some(relay),
         })
+    }
+
+    /// The interface in which a program is answered from a recording: that of the model's provider, else its usual one.
+    fn api_of(&self, program: &Program, name: &str) -> Option<Api> {
+        let found = self.providers.find(name, None).ok();
+        let api = found.map(|found| found.provider.api.word());
+        let api = api.filter(|api| program.speaks(api));
+        Api::of_word(api.or(program.apis.first().copied())?)
     }
 
     /// One who is answered from a recording, which is one for everybody in a run.
@@ -290,6 +354,19 @@ impl Models {
             Exit::Code(0) => Ok(printed),
             other => Err(format!("it ended with {other:?}")),
         }
+    }
+}
+
+/// Something about what was asked for keeps a child from starting.
+fn input(message: String) -> Cause {
+    Cause::Input { message }
+}
+
+/// A model whose provider cannot be asked without its key; another one may be.
+fn without_key(message: String) -> Cause {
+    Cause::Model {
+        failure: ModelFailure::Auth,
+        message,
     }
 }
 

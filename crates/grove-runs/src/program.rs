@@ -171,7 +171,10 @@ impl ProgramChild<'_> {
             Some(meter) => Some(meter.finish().await),
             None => None,
         };
-        let complaint = complaint(&self.complaints());
+        let mut complaint = complaint(&self.complaints());
+        if complaint.is_empty() {
+            complaint = told_in_words(&heard.stray);
+        }
         // Whatever it was given is nobody's now: what it was told is in the journal.
         let _ = grove_fs::files::remove_folder(&self.folder);
         if let Some(session) = heard.session.as_ref().filter(|_| launch.remembers) {
@@ -213,15 +216,26 @@ impl ProgramChild<'_> {
                 Finish::Failed(Cause::Model { failure, message })
             }
             ProgramVerdict::NoAnswer(why) => {
-                self.note(format!("{}: {why}{complaint}", self.program.title));
-                Finish::Failed(Cause::NoAnswer)
+                let why = format!("{}: {why}{complaint}", self.program.title);
+                let why = self.without_keys(why);
+                self.note(why.clone());
+                Finish::Failed(Cause::NoAnswer { why })
             }
         }
     }
 
+    /// A text without the person's own keys that the program was given.
+    fn without_keys(&self, text: String) -> String {
+        let given = self.environment.iter();
+        let given = given.filter(|(name, _)| self.program.variables.contains(&name.as_str()));
+        given.fold(text, |text, (_, value)| Secret::new(value).masked(&text))
+    }
+
     /// What a keeper is to run, with its files written.
     fn order(&self, beside: &Beside) -> Result<(Launch, Order), String> {
+        let api = self.relay.as_ref().map(|relay| relay.api().word());
         let provider = beside.meter.as_ref().map(|meter| ProgramProvider {
+            api: api.unwrap_or_default(),
             origin: meter.url(),
             key: meter.token().to_owned(),
         });
@@ -444,7 +458,12 @@ pub(crate) fn complaint(file: &Path) -> String {
     };
     let text = String::from_utf8_lossy(&bytes);
     let line = text.lines().rev().find(|line| !line.trim().is_empty());
-    let line = line.map(grove_spec::text::one_line).unwrap_or_default();
+    told_in_words(line.unwrap_or_default())
+}
+
+/// A line of a program's for people, to follow a sentence.
+fn told_in_words(line: &str) -> String {
+    let line = grove_spec::text::one_line(line);
     match line.chars().take(MOST_COMPLAINT).collect::<String>() {
         line if line.is_empty() => line,
         line => format!(": {line}"),

@@ -19,6 +19,8 @@ pub(crate) struct LoadedOverrides {
     pub(crate) layers: Vec<Layer>,
     /// What was found in pi's settings; findings about Grove's own are with the settings.
     pub(crate) diagnostics: Vec<Diagnostic>,
+    /// Files of which nothing can be read, which whoever looks for packages says.
+    pub(crate) unreadable: Vec<Diagnostic>,
 }
 
 /// Takes pi's settings, if hosts' folders are looked in, and puts everything in order. Where agents are looked for in
@@ -76,13 +78,16 @@ impl LoadedOverrides {
 
     fn add(&mut self, file: &SettingsFile, scope: LayerScope, is_trusted: bool) {
         let (path, digest) = (&file.path, file.digest);
-        // Whoever looks for packages in the same file says that it is no text, or no JSON.
         let Ok(text) = std::str::from_utf8(&file.bytes) else {
-            return;
+            let finding = Diagnostic::new(Code::SettingsUnreadable, "the settings are not UTF-8");
+            let unreadable = is_trusted.then(|| finding.in_file(path));
+            return self.unreadable.extend(unreadable);
         };
-        let (overrides, mut findings) = settings::parse(text, scope, path);
-        findings.retain(|finding| finding.code != Code::SettingsUnreadable);
+        let (overrides, findings) = settings::parse(text, scope, path);
+        let is_unreadable = |finding: &Diagnostic| finding.code == Code::SettingsUnreadable;
+        let (unreadable, findings) = findings.into_iter().partition::<Vec<_>, _>(is_unreadable);
         if is_trusted {
+            self.unreadable.extend(unreadable);
             self.diagnostics.extend(findings);
             if !overrides.is_empty() {
                 self.layers.push(Layer { overrides, digest });

@@ -40,6 +40,7 @@ mod project;
 pub mod prompt;
 mod request;
 mod resources;
+pub mod run_rules;
 mod scope;
 pub mod search;
 pub mod session_file;

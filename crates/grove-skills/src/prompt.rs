@@ -15,7 +15,7 @@ use grove_spec::{Code, Diagnostic, Severity};
 
 use crate::catalog_files;
 use crate::instructions;
-use crate::library::Unsteady;
+use crate::library::{Look, Unsteady};
 use crate::sources::{SkillFiles, Sources};
 use crate::world::World;
 
@@ -102,6 +102,24 @@ pub(crate) fn own_of<'a>(
     })
 }
 
+/// What was found from a folder.
+#[derive(Debug, Clone, Copy)]
+pub struct PromptPlace<'a> {
+    /// The skills and agents.
+    pub snapshot: &'a Snapshot,
+    /// The files behind them.
+    pub sources: &'a Sources,
+}
+
+impl<'a> From<&'a Look> for PromptPlace<'a> {
+    fn from(look: &'a Look) -> Self {
+        Self {
+            snapshot: &look.snapshot,
+            sources: &look.sources,
+        }
+    }
+}
+
 /// Puts an agent's prompt together. Nothing is walked and nothing is written.
 pub fn prompt(
     snapshot: &Snapshot,
@@ -109,20 +127,40 @@ pub fn prompt(
     agent: &Agent,
     options: &PromptOptions,
 ) -> Result<AgentPrompt, PromptError> {
+    let place = PromptPlace { snapshot, sources };
+    prompt_at(place, agent, options, place)
+}
+
+/// The same for an agent of one look that works where another one was taken: the skills and the project's instructions are
+/// those of the place.
+pub fn prompt_at(
+    found: PromptPlace<'_>,
+    agent: &Agent,
+    options: &PromptOptions,
+    place: PromptPlace<'_>,
+) -> Result<AgentPrompt, PromptError> {
+    let PromptPlace { snapshot, sources } = found;
     let agents = &snapshot.agents;
     let location = agents.location(agent);
     let unsteady = || PromptError::Unsteady(location.clone());
     let source = sources.agents.read(agent).ok_or_else(unsteady)?;
     let format = sources.agents.format_of(agent);
     let own = own_of(agent, format, &location, &source).ok_or_else(unsteady)?;
-    let (skills, files) = sources.skills_with(snapshot, sources.skill_path(&location));
+    let path = sources.skill_path(&location);
+    // Folders that an agent brings are known where the agent was found.
+    let (skills, files) = match path {
+        Some(path) if !place.sources.has_skills_of(path) => {
+            sources.skills_with(snapshot, Some(path))
+        }
+        path => place.sources.skills_with(place.snapshot, path),
+    };
     let named = options.skills.as_deref();
     let chosen = choose(skills, files, sources, (agent, named), &location);
     let read = match own.agent.skill_injection {
         SkillInjection::Full => read(files, skills, &chosen.skills)?,
         SkillInjection::Light => Vec::new(),
     };
-    let world = sources.world();
+    let world = place.sources.world();
     let settings = &world.settings.settings;
     let limits = &settings.limits;
     let budget = options.budget.unwrap_or(limits.preload_chars.count());

@@ -211,6 +211,11 @@ impl Sources {
         self.skill_paths.get(file)
     }
 
+    /// Whether it has the skills of the folders that an agent brings.
+    pub(crate) fn has_skills_of(&self, path: &SkillPath) -> bool {
+        self.widened.contains_key(&path.folders)
+    }
+
     /// The skills that an agent may have: those of a snapshot, or with the folders that it brings.
     pub(crate) fn skills_with<'a>(
         &'a self,

@@ -188,6 +188,7 @@ codes! {
     ConfigSyntax = "config-syntax", Error, "A line of the configuration is not valid TOML, or the file cannot be read; what it sets is not used.", "correct the line";
     ConfigValue = "config-value", Warning, "A configuration value has the wrong kind and was not used.", "correct the value";
     ConfigUnknownKey = "config-unknown-key", Warning, "A configuration key is unknown.", "see the configuration reference";
+    SettingsRestriction = "settings-restriction", Error, "A limit or another restriction in the configuration or in pi's settings cannot be read; a run that it may hold is refused.", "correct the key or its value";
     ConfigForbidden = "config-forbidden", Warning, "A project's configuration may not set this key; it was not used.", "set it in the user's configuration";
     ConfigUntrusted = "config-untrusted", Info, "The project's configuration is not used until the project is trusted.", "review it, then run `grove trust`";
     SettingsChanged = "settings-changed", Warning, "The settings of a trusted project have changed since it was trusted; nothing that they name is used.", "review them, then run `grove trust` again";

@@ -92,6 +92,11 @@ impl CommandError {
         Self::new(ErrorKind::Finding, error)
     }
 
+    /// The configuration is wrong.
+    pub(crate) fn configuration(error: impl Into<Cause>) -> Self {
+        Self::new(ErrorKind::Configuration, error)
+    }
+
     /// The command line is wrong.
     pub(crate) fn usage(error: impl Into<Cause>) -> Self {
         Self::new(ErrorKind::Usage, error)

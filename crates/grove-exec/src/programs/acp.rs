@@ -22,7 +22,8 @@ pub(super) static PROGRAM: Program = Program {
     binary: "",
     native: &[],
     tried: "",
-    api: None,
+    apis: &[],
+    names_vendors: false,
     can: Capabilities {
         system_prompt: false,
         tool_list: false,

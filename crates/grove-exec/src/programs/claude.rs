@@ -20,7 +20,8 @@ pub(super) static PROGRAM: Program = Program {
     binary: "claude",
     native: &["claude-code-linux-x64/claude"],
     tried: "2.1.197",
-    api: Some("anthropic"),
+    apis: &["anthropic"],
+    names_vendors: false,
     can: Capabilities {
         system_prompt: true,
         tool_list: true,

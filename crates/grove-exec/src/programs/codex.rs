@@ -19,7 +19,8 @@ pub(super) static PROGRAM: Program = Program {
     binary: "codex",
     native: &["codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"],
     tried: "0.166.0",
-    api: Some("openai-responses"),
+    apis: &["openai-responses"],
+    names_vendors: false,
     can: Capabilities {
         system_prompt: true,
         tool_list: false,

@@ -18,7 +18,8 @@ pub(super) static PROGRAM: Program = Program {
     binary: "copilot",
     native: &["copilot-linux-x64/copilot"],
     tried: "1.0.102",
-    api: Some("openai-chat"),
+    apis: &["openai-chat", "anthropic", "openai-responses"],
+    names_vendors: false,
     can: Capabilities {
         system_prompt: false,
         tool_list: true,
@@ -95,10 +96,15 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     match task.provider {
         Some(provider) => {
             launch.set("COPILOT_OFFLINE", "true");
-            launch.set(
-                "COPILOT_PROVIDER_BASE_URL",
-                format!("{}/v1", provider.origin),
-            );
+            let (kind, wire, path) = match provider.api {
+                "anthropic" => ("anthropic", "completions", ""),
+                "openai-responses" => ("openai", "responses", "/v1"),
+                _ => ("openai", "completions", "/v1"),
+            };
+            let address = format!("{}{path}", provider.origin);
+            launch.set("COPILOT_PROVIDER_BASE_URL", address);
+            launch.set("COPILOT_PROVIDER_TYPE", kind);
+            launch.set("COPILOT_PROVIDER_WIRE_API", wire);
             launch.set("COPILOT_PROVIDER_API_KEY", &provider.key);
             launch.set("COPILOT_MODEL", task.model.unwrap_or("default"));
         }

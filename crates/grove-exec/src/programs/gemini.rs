@@ -19,7 +19,8 @@ pub(super) static PROGRAM: Program = Program {
     binary: "gemini",
     native: &[],
     tried: "0.61.0",
-    api: None,
+    apis: &[],
+    names_vendors: false,
     can: Capabilities {
         system_prompt: true,
         tool_list: true,

@@ -16,7 +16,8 @@ pub(super) static PROGRAM: Program = Program {
     binary: "opencode",
     native: &["opencode-linux-x64/bin/opencode"],
     tried: "1.18.33",
-    api: Some("openai-chat"),
+    apis: &["openai-chat"],
+    names_vendors: true,
     can: Capabilities {
         system_prompt: true,
         tool_list: true,

@@ -18,7 +18,8 @@ pub(super) static PROGRAM: Program = Program {
     binary: "pi",
     native: &[],
     tried: "0.87.1",
-    api: Some("openai-chat"),
+    apis: &["openai-chat", "anthropic", "openai-responses"],
+    names_vendors: true,
     can: Capabilities {
         system_prompt: true,
         tool_list: true,
@@ -75,9 +76,14 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     let mut model = task.model.map(str::to_owned);
     if let Some(provider) = task.provider {
         let id = task.model.unwrap_or("default");
+        let (api, path) = match provider.api {
+            "anthropic" => ("anthropic-messages", ""),
+            "openai-responses" => ("openai-responses", "/v1"),
+            _ => ("openai-completions", "/v1"),
+        };
         let models = json!({ "providers": { "grove": {
-            "baseUrl": format!("{}/v1", provider.origin),
-            "api": "openai-completions",
+            "baseUrl": format!("{}{path}", provider.origin),
+            "api": api,
             "apiKey": "$GROVE_ENGINE_KEY",
             "models": [{ "id": id }],
         } } });

@@ -71,7 +71,11 @@ fn a_status_and_a_type_say_what_failed_and_whether_it_is_tried_again() {
             ModelFailure::BadRequest,
             1,
         ),
-        (error(404, None, "model: nope"), ModelFailure::BadRequest, 1),
+        (
+            error(404, None, "model: nope"),
+            ModelFailure::NoSuchModel,
+            1,
+        ),
         (
             error(429, None, "prompt is too long"),
             ModelFailure::Rate,

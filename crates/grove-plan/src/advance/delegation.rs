@@ -21,7 +21,9 @@ impl Run<'_> {
         if !at_work || self.state.stop.is_some() {
             return Err(Refused::NotAtWork(of.node.clone()));
         }
-        if let Some(max) = tree.max_depth.filter(|max| tree.depth >= *max) {
+        let child = self.plan.child(&of.node);
+        let deepest = child.map_or(tree.max_depth, |child| tree.deepest(&child.limits));
+        if let Some(max) = deepest.filter(|max| tree.depth >= *max) {
             return Err(Refused::TooDeep(max));
         }
         let all = self.state.children.saturating_add(children);

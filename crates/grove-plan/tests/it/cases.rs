@@ -184,6 +184,7 @@ fn another_model_goes_on_only_after_a_providers_failure_and_before_a_write() {
         (ModelFailure::Rate, false, false, 2),
         (ModelFailure::Overload, false, false, 2),
         (ModelFailure::Network, false, false, 2),
+        (ModelFailure::NoSuchModel, false, false, 2),
         (ModelFailure::BadRequest, false, false, 1),
         (ModelFailure::ContextTooLong, false, false, 1),
         (ModelFailure::CutStream, false, false, 1),

@@ -38,6 +38,7 @@ pub async fn try_program(
     }));
     let model = model.await.map_err(|error| error.to_string())?;
     let provider = ProgramProvider {
+        api: program.apis.first().copied().unwrap_or_default(),
         origin: model.url(),
         key: model.token().to_owned(),
     };

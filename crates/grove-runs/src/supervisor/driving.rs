@@ -246,8 +246,9 @@ impl Shared {
         let places = self.recorded_places(run, &request.folder, &work_folder);
         let recording = request.recording.as_ref();
         let models = &self.options.models;
-        let model = models.for_program(program, model, recording, &places).await;
-        let model = model.map_err(input)?;
+        let model = models
+            .for_program(program, model, recording, &places)
+            .await?;
         let mut environment = self.options.environment.clone();
         // Whoever is sent to a provider of ours needs no key of the person's.
         if model.relay.is_none() {
@@ -338,8 +339,7 @@ impl Shared {
         let context = at.and_then(|at| child.facts(at).context);
         let idle = child.limits.model_idle_ms.map(Duration::from_millis);
         let models = &self.options.models;
-        let model = models.source(model, idle, recording, &places).await;
-        let model = model.map_err(input)?;
+        let model = models.source(model, idle, recording, &places).await?;
         toolbox.secrets.clone_from(&model.secrets);
         for address in &child.skills {
             toolbox.give_variables(toolbox.skills.environment(address));

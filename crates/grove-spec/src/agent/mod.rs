@@ -11,6 +11,7 @@ mod field_kinds;
 pub mod fields;
 pub mod formats;
 pub(crate) mod known_keys;
+pub mod model_scope;
 pub mod naming;
 mod near_frontmatter;
 pub mod overrides;
@@ -49,6 +50,15 @@ pub enum SkillInjection {
     Full,
     /// They are listed, and the agent reads what it needs.
     Light,
+}
+
+/// The runner that an agent of pi's names in place of pi itself; none where that is the usual one.
+pub fn foreign_runner(agent: &Agent) -> Option<String> {
+    let mut unknown = agent.unknown.iter();
+    let value = &unknown.find(|entry| entry.key == "runner")?.value;
+    let kind = value.get("type").unwrap_or(value);
+    let word = kind.as_text().map_or("?", str::trim);
+    (word != "native").then(|| crate::text::one_line(word))
 }
 
 /// What an agent knows of the conversation that calls it.

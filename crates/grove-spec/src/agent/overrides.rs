@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use super::Agent;
 pub use super::fields::Field;
+use super::fields::FieldRow;
+use super::known_keys::misspelt;
+use super::model_scope::ModelScope;
 use crate::config::{LayerScope, Origin};
 use crate::diagnostic::Position;
 use crate::json;
@@ -74,6 +77,19 @@ pub struct Overrides {
     pub agents: Vec<AgentOverride>,
     /// Whether the agents that come with Grove are switched off, and who says so.
     pub disable_builtins: Option<(bool, Origin)>,
+    /// What agents have that say nothing of it themselves.
+    pub usual: UsualModel,
+    /// The models that agents may have.
+    pub model_scope: Option<ModelScope>,
+}
+
+/// The model and the thinking of agents that say nothing of it themselves.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UsualModel {
+    /// The model's name.
+    pub model: Option<String>,
+    /// How much it thinks.
+    pub thinking: Option<String>,
 }
 
 impl Overrides {
@@ -84,12 +100,17 @@ impl Overrides {
             file: file.to_path_buf(),
             agents: Vec::new(),
             disable_builtins: None,
+            usual: UsualModel::default(),
+            model_scope: None,
         }
     }
 
     /// Whether nothing is said.
     pub fn is_empty(&self) -> bool {
-        self.agents.is_empty() && self.disable_builtins.is_none()
+        self.agents.is_empty()
+            && self.disable_builtins.is_none()
+            && self.usual == UsualModel::default()
+            && self.model_scope.is_none()
     }
 }
 
@@ -121,6 +142,12 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// Whether a key that settings cannot have is one that restricts an agent, or is nearly written so: that was meant.
+    pub fn loses_restriction(key: &str) -> bool {
+        let row = FieldRow::of_file(misspelt(key).unwrap_or(key));
+        row.is_some_and(|row| row.restricts)
+    }
+
     /// What becomes of a value that is not what a field takes, in words.
     pub fn outcome(field: Field) -> &'static str {
         match field.strictest_setting() {

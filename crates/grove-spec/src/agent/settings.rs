@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::model_scope::ModelScope;
 use super::overrides::{AgentOverride, Fault, Overrides, Spelling, origin, read_fields, switch};
 use crate::codes::Code;
 use crate::config::LayerScope;
@@ -47,7 +48,9 @@ fn read_settings(root: &Node, overrides: &mut Overrides, diagnostics: &mut Vec<D
         return;
     };
     if subagents.as_map().is_none() {
-        return diagnostics.push(wrong("subagents", subagents, "an object"));
+        let message = "`subagents` must be an object; no run is started until it is";
+        let finding = Diagnostic::new(Code::SettingsRestriction, message);
+        return diagnostics.push(finding.at(subagents.position));
     }
     if let Some(node) = subagents.get("disableBuiltins") {
         match switch(node) {
@@ -55,23 +58,55 @@ fn read_settings(root: &Node, overrides: &mut Overrides, diagnostics: &mut Vec<D
             None => diagnostics.push(wrong("subagents.disableBuiltins", node, "true or false")),
         }
     }
+    let lost = |path: &str, node: &Node, wanted: &str| {
+        let message = format!("`{path}` must be {wanted}; no run is started until it is");
+        Diagnostic::new(Code::SettingsRestriction, message).at(node.position)
+    };
+    if let Some(node) = subagents.get("modelScope").filter(|node| !node.is_null()) {
+        match ModelScope::read(node, origin(&file, node.position)) {
+            Ok(scope) => overrides.model_scope = Some(scope),
+            Err((path, wanted)) => {
+                let path = format!("subagents.modelScope{path}");
+                diagnostics.push(lost(&path, node, wanted));
+            }
+        }
+    }
+    let usual = &mut overrides.usual;
+    for (key, value) in [
+        ("defaultModel", &mut usual.model),
+        ("defaultThinking", &mut usual.thinking),
+    ] {
+        let node = subagents.get(key).filter(|node| !node.is_null());
+        let text = node.map(json::value_of);
+        let text = text.as_ref().and_then(|text| text.as_str()).map(str::trim);
+        *value = text.filter(|text| !text.is_empty()).map(str::to_owned);
+        if let Some(node) = node.filter(|_| value.is_none()) {
+            diagnostics.push(wrong(&format!("subagents.{key}"), node, "text"));
+        }
+    }
     let Some(all) = subagents.get("agentOverrides") else {
         return;
     };
     let Some(agents) = all.as_map() else {
-        return diagnostics.push(wrong("subagents.agentOverrides", all, "an object"));
+        return diagnostics.push(lost("subagents.agentOverrides", all, "an object"));
     };
     for entry in agents {
         let name = one_line(&entry.key);
         let path = format!("subagents.agentOverrides.{name}");
         let Some(members) = entry.value.as_map() else {
-            let finding = wrong(&path, &entry.value, "an object");
+            let finding = lost(&path, &entry.value, "an object");
             diagnostics.push(finding.with_names(vec![entry.key.to_string()]));
             continue;
         };
         let told = |member: &Entry, fault: Fault| {
             let key = one_line(&member.key);
             let finding = match fault {
+                Fault::Unknown if Fault::loses_restriction(&key) => Diagnostic::new(
+                    Code::SettingsRestriction,
+                    format!(
+                        "agent `{name}`: `{path}.{key}` is unknown and may be meant to restrict it"
+                    ),
+                ),
                 Fault::Unknown => Diagnostic::new(
                     Code::OverrideUnknownField,
                     format!("agent `{name}`: `{path}.{key}` is not a field that can be overridden"),
@@ -240,12 +275,24 @@ mod tests {
             assert_eq!((said.len(), said[0].1), (1, line), "{text:?}");
         }
         for (text, code) in [
-            ("{\"subagents\": []}", "override-value"),
-            ("{\"subagents\": {\"agentOverrides\": 1}}", "override-value"),
+            ("{\"subagents\": []}", "settings-restriction"),
+            (
+                "{\"subagents\": {\"agentOverrides\": 1}}",
+                "settings-restriction",
+            ),
             (
                 "{\"subagents\": {\"agentOverrides\": {\"x\": false}}}",
-                "override-value",
+                "settings-restriction",
             ),
+            (
+                "{\"subagents\": {\"agentOverrides\": {\"x\": {\"maxTokns\": 1}}}}",
+                "settings-restriction",
+            ),
+            (
+                "{\"subagents\": {\"modelScope\": {\"enforce\": 1}}}",
+                "settings-restriction",
+            ),
+            ("{\"subagents\": {\"defaultModel\": 1}}", "override-value"),
             (
                 "{\"subagents\": {\"disableBuiltins\": \"yes\"}}",
                 "override-value",
@@ -257,6 +304,17 @@ mod tests {
         ] {
             assert_eq!(read(text).1[0].0, code, "{text}");
         }
+    }
+
+    #[test]
+    fn the_usual_model_and_the_models_that_are_allowed_are_read() {
+        let (overrides, said) = read(
+            "{\"subagents\": {\"defaultModel\": \" a/b \", \"defaultThinking\": \"low\", \"modelScope\": {\"enforce\": true, \"allow\": [\"a/*\"]}}}",
+        );
+        assert_eq!(said, []);
+        assert_eq!(overrides.usual.model.as_deref(), Some("a/b"));
+        assert_eq!(overrides.usual.thinking.as_deref(), Some("low"));
+        assert!(overrides.model_scope.is_some() && !overrides.is_empty());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Format, Place, Step, Task};
+use crate::agent::OutputFile;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::text::one_line;
@@ -48,6 +49,7 @@ pub(super) fn check(steps: &[Step], format: Format, diagnostics: &mut Vec<Diagno
             }
         }
     }
+    let mut broken = Vec::new();
     for (at, step) in steps.iter().enumerate() {
         let mut need = |name: &str, place: Place| {
             let message = match given.get(name) {
@@ -61,12 +63,14 @@ pub(super) fn check(steps: &[Step], format: Format, diagnostics: &mut Vec<Diagno
             for (name, place) in outputs_in(task, format) {
                 need(name, place);
             }
+            broken.extend(broken_in(task, "outputs", format));
         }
         if let Step::FanOut(fan_out) = step {
+            let item = fan_out.expand.item.as_deref().unwrap_or("item");
+            broken.extend(broken_in(&fan_out.template, item, format));
             if !fan_out.expand.output.is_empty() {
                 need(&fan_out.expand.output, fan_out.settings.place);
             }
-            let item = fan_out.expand.item.as_deref().unwrap_or("item");
             for (name, place) in braces_in(&fan_out.template, format) {
                 if !KNOWN.contains(&name) && name != item {
                     let message = format!("`{{{name}}}` is neither the item nor known");
@@ -76,6 +80,75 @@ pub(super) fn check(steps: &[Step], format: Format, diagnostics: &mut Vec<Diagno
             }
         }
     }
+    diagnostics.extend(broken);
+}
+
+/// What in a task is written nearly like a part of `name` and would be told as it stands.
+fn broken_in(task: &Task, name: &str, format: Format) -> Vec<Diagnostic> {
+    let broken = lines_of(task, format).flat_map(|(line, place)| {
+        let broken = broken_marks(line, name);
+        broken.map(move |broken| (broken, place))
+    });
+    let finding = |(broken, place): (BrokenMark<'_>, Place)| {
+        let mark = one_line(broken.mark);
+        let (message, help) = if broken.is_closed {
+            let message = format!("`{mark}` is not a way to write a part of `{name}`");
+            (message, format!("write `{{{name}.PART}}`"))
+        } else {
+            (
+                format!("`{mark}` is not closed"),
+                "write `}` after it".to_owned(),
+            )
+        };
+        let finding = Diagnostic::new(Code::ChainReference, message);
+        finding.with_help(help).at(place.0)
+    };
+    broken.map(finding).collect()
+}
+
+/// Something in braces that is no part of a value, although it begins like one.
+struct BrokenMark<'a> {
+    mark: &'a str,
+    is_closed: bool,
+}
+
+/// The broken marks of a line that begin with `name`. Braces of program text, as `{name: 1}`, are none.
+fn broken_marks<'a>(line: &'a str, name: &str) -> impl Iterator<Item = BrokenMark<'a>> {
+    let opened = line.match_indices('{');
+    opened.filter_map(move |(at, _)| {
+        let braces = line.get(at..)?;
+        let inner = braces.get(1..)?;
+        let after = inner.trim_start().strip_prefix(name)?;
+        let is_like_a_part = after.trim_start().is_empty()
+            || after.starts_with(['.', '[', '/', '#'])
+            || after.trim_start().starts_with('}');
+        if !is_like_a_part {
+            return None;
+        }
+        let end = inner.find(['{', '}']);
+        let Some(end) = end.filter(|end| inner[*end..].starts_with('}')) else {
+            let mark = braces.split_whitespace().next().unwrap_or(braces);
+            return Some(BrokenMark {
+                mark,
+                is_closed: false,
+            });
+        };
+        let path = inner.get(..end)?.strip_prefix(name);
+        let mark = braces.get(..end + 2)?;
+        (!path.is_some_and(is_path)).then_some(BrokenMark {
+            mark,
+            is_closed: true,
+        })
+    })
+}
+
+/// Whether a text can follow the name of a value: nothing, the key, or parts with dots before them.
+fn is_path(path: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty() && part.trim().len() == part.len() && !part.contains(['[', ']'])
+    };
+    let parts = path.strip_prefix('.');
+    path.is_empty() || path == "#key" || parts.is_some_and(|it| it.split('.').all(is_part))
 }
 
 /// The outputs that a task speaks of.
@@ -93,21 +166,31 @@ fn braces_in(task: &Task, format: Format) -> impl Iterator<Item = (&str, Place)>
 
 /// What stands in braces in the task and its label, each with its place.
 fn marks(task: &Task, format: Format) -> impl Iterator<Item = (&str, Place)> {
+    let lines = lines_of(task, format);
+    lines.flat_map(|(line, place)| in_braces(line).map(move |mark| (mark, place)))
+}
+
+/// The lines of the task and its label, and the file for its answer, each with its place.
+fn lines_of(task: &Task, format: Format) -> impl Iterator<Item = (&str, Place)> {
+    let output = match &task.output {
+        Some(OutputFile::File(path)) => Some(path.as_str()),
+        Some(OutputFile::None) | None => None,
+    };
     let texts = [
         (task.task.as_deref(), task.places.text),
         (task.label.as_deref(), task.places.label),
+        (output, task.places.whole),
     ];
     texts.into_iter().flat_map(move |(text, first)| {
         let lines = text.unwrap_or_default().lines().enumerate();
-        lines.flat_map(move |(number, line)| {
+        lines.map(move |(number, line)| {
             let below = match format {
                 Format::Markdown => u32::try_from(number).unwrap_or(u32::MAX),
                 // A text of several lines stands on one line there.
                 Format::Json => 0,
             };
             let line_number = first.0.line.saturating_add(below);
-            let place = Place(Position::new(line_number, first.0.column));
-            in_braces(line).map(move |mark| (mark, place))
+            (line, Place(Position::new(line_number, first.0.column)))
         })
     })
 }
@@ -122,6 +205,35 @@ fn in_braces(line: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_nearly_a_part_of_an_item_is_named() {
+        for (line, expected) in [
+            ("look at {item} and {item.a.0.b c} in {item#key}", vec![]),
+            (
+                "other braces: {items} {item: 1, item} {x} { \"item\": 1 }",
+                vec![],
+            ),
+            ("{item[path]} {item.a}", vec!["{item[path]}"]),
+            ("{item.a[0]}", vec!["{item.a[0]}"]),
+            (
+                "{item.}{item..a}{item/a}",
+                vec!["{item.}", "{item..a}", "{item/a}"],
+            ),
+            ("{ item.path }{item }", vec!["{ item.path }", "{item }"]),
+            ("{item#index}", vec!["{item#index}"]),
+            ("look at {item.path and more", vec!["{item.path!"]),
+            ("{item.path {item.path}", vec!["{item.path!"]),
+            ("look at {item", vec!["{item!"]),
+        ] {
+            let shown = |broken: BrokenMark<'_>| {
+                let end = if broken.is_closed { "" } else { "!" };
+                format!("{}{end}", broken.mark)
+            };
+            let found: Vec<String> = broken_marks(line, "item").map(shown).collect();
+            assert_eq!(found, expected, "{line}");
+        }
+    }
 
     #[test]
     fn pointers_and_names() {

@@ -255,6 +255,17 @@ pub(super) fn meant(path: &str) -> Option<String> {
     nearest(path, keys().into_iter().map(as_written))
 }
 
+/// The key of runs that one without a table, or in a table that is nearly called so, is written as.
+pub(super) fn meant_of_runs(path: &str) -> Option<String> {
+    const RUNS: &str = "runs";
+    match path.split_once('.') {
+        None if nearest(path, std::iter::once(RUNS)).is_some() => Some(RUNS.to_owned()),
+        None => meant(&format!("{RUNS}.{path}")),
+        Some(_) => None,
+    }
+    .filter(|meant| meant.starts_with(RUNS))
+}
+
 /// Whether only the user may set a key; `documented` is its path as [`keys`] has it.
 pub(super) fn is_of_user(documented: &str) -> bool {
     let others = OTHERS.iter().map(|other| (other.0, other.1));

@@ -15,6 +15,8 @@ pub(super) trait ConfigKind {
     const MUST_BE: &'static str;
     /// Whether a project may set it, to narrow.
     const MAY_NARROW: bool;
+    /// Whether it limits runs, so that none is started while nobody can read it.
+    const LIMITS_RUNS: bool = false;
     /// What stands on the reference page for no value.
     const WITHOUT: &'static str = "(all)";
 
@@ -223,6 +225,7 @@ impl ConfigKind for OptionalLimit {
     const TAKES: &'static str = Number::TAKES;
     const MUST_BE: &'static str = "a whole number from one";
     const MAY_NARROW: bool = true;
+    const LIMITS_RUNS: bool = true;
     const WITHOUT: &'static str = "(none)";
 
     fn read(value: &DeValue<'_>) -> Option<Self::Value> {
@@ -243,6 +246,7 @@ impl ConfigKind for Money {
     const TAKES: &'static str = "amount";
     const MUST_BE: &'static str = "an amount above zero";
     const MAY_NARROW: bool = true;
+    const LIMITS_RUNS: bool = true;
     const WITHOUT: &'static str = "(none)";
 
     fn read(value: &DeValue<'_>) -> Option<Self::Value> {
@@ -267,6 +271,7 @@ impl ConfigKind for OwnCount {
     const TAKES: &'static str = Number::TAKES;
     const MUST_BE: &'static str = OptionalLimit::MUST_BE;
     const MAY_NARROW: bool = false;
+    const LIMITS_RUNS: bool = true;
 
     fn read(value: &DeValue<'_>) -> Option<u64> {
         Number::read(value).filter(|number| *number > 0)
@@ -285,6 +290,7 @@ impl ConfigKind for OwnNumber {
     const TAKES: &'static str = Number::TAKES;
     const MUST_BE: &'static str = Number::MUST_BE;
     const MAY_NARROW: bool = false;
+    const LIMITS_RUNS: bool = true;
 
     fn read(value: &DeValue<'_>) -> Option<u64> {
         Number::read(value)

@@ -158,12 +158,16 @@ impl LayerReader<'_> {
         }
         let value = K::read(key.value.get_ref()).or_else(|| {
             let strictest = K::strictest();
-            let outcome = match &strictest {
-                Some(_) => "the strictest reading is used",
-                None => "it was not used",
+            let (code, outcome) = match &strictest {
+                Some(_) => (Code::ConfigValue, "the strictest reading is used"),
+                None if K::LIMITS_RUNS => {
+                    let outcome = "no run is started until it is";
+                    (Code::SettingsRestriction, outcome)
+                }
+                None => (Code::ConfigValue, "it was not used"),
             };
             let message = format!("`{}` must be {}; {outcome}", key.path, K::MUST_BE);
-            self.report(Code::ConfigValue, message, key.span);
+            self.report(code, message, key.span);
             strictest
         })?;
         Some(self.sourced(value, key.span))
@@ -232,17 +236,24 @@ impl LayerReader<'_> {
     }
 
     fn unknown(&mut self, path: &str, span: &Range<usize>) {
-        self.report(
-            Code::ConfigUnknownKey,
-            format!("unknown key `{path}`"),
-            span,
-        );
-        if let (Some(meant), Some(finding)) = (keys::meant(path), self.diagnostics.last_mut()) {
+        let meant = keys::meant(path).or_else(|| keys::meant_of_runs(path));
+        let message = format!("unknown key `{path}`");
+        if is_of_runs(path) || meant.as_deref().is_some_and(is_of_runs) {
+            let message = format!("{message}, which may be meant as a limit of runs");
+            self.report(Code::SettingsRestriction, message, span);
+        } else {
+            self.report(Code::ConfigUnknownKey, message, span);
+        }
+        if let (Some(meant), Some(finding)) = (meant, self.diagnostics.last_mut()) {
             finding.help = Some(format!("did you mean `{meant}`?"));
         }
     }
 
     fn wrong(&mut self, path: &str, span: &Range<usize>, wanted: &str) {
+        if is_of_runs(path) || path == "agents.overrides" || path == "agents" {
+            let message = format!("`{path}` must be {wanted}; no run is started until it is");
+            return self.report(Code::SettingsRestriction, message, span);
+        }
         self.report(
             Code::ConfigValue,
             format!("`{path}` must be {wanted}; it was not used"),
@@ -276,6 +287,11 @@ impl LayerReader<'_> {
     fn position(&self, span: &Range<usize>) -> Position {
         position_of(self.text, span.start)
     }
+}
+
+/// Whether a key is about runs, where a limit may stand.
+fn is_of_runs(path: &str) -> bool {
+    path == "runs" || path.starts_with("runs.")
 }
 
 /// The dotted paths in a table that are set and not false, blank or zero.
@@ -366,6 +382,42 @@ mod tests {
             findings(text, LayerScope::User),
             [("config-value", 2), ("config-value", 4)]
         );
+    }
+
+    #[test]
+    fn a_limit_of_runs_that_cannot_be_read_is_an_error() {
+        for (text, code) in [
+            ("[runs]\nmaxTokns = 10\n", "settings-restriction"),
+            ("[runs]\nmaxTokens = '10'\n", "settings-restriction"),
+            ("[runs]\nmaxTokens = 0\n", "settings-restriction"),
+            ("[runs]\nmaxCost = -1\n", "settings-restriction"),
+            ("[runs]\nmaxDepth = '0'\n", "settings-restriction"),
+            ("[runs]\nconcurrency = 0\n", "settings-restriction"),
+            ("[runs]\nbudget = 1\n", "settings-restriction"),
+            ("[runs]\nattention.x = 1\n", "settings-restriction"),
+            ("[run]\nmaxTokens = 10\n", "settings-restriction"),
+            ("maxTokens = 10\n", "settings-restriction"),
+            ("runs = 10\n", "settings-restriction"),
+            ("runs.chain = 10\n", "settings-restriction"),
+            (
+                "agents.overrides.x.max_tokns = 10\n",
+                "settings-restriction",
+            ),
+            ("agents.overrides.x = 10\n", "settings-restriction"),
+            ("agents.overrides = 10\n", "settings-restriction"),
+            ("agents.overrides.x.colour = 10\n", "config-unknown-key"),
+            ("[runs]\nmodel = 10\n", "config-value"),
+            ("colour = 10\n", "config-unknown-key"),
+        ] {
+            for scope in [LayerScope::User, LayerScope::Project] {
+                let found = findings(text, scope);
+                let [(found, _)] = found.as_slice() else {
+                    panic!("{text}: {found:?}");
+                };
+                let forbidden = *found == "config-forbidden" && scope == LayerScope::Project;
+                assert!(forbidden || *found == code, "{text}: {found}");
+            }
+        }
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl ChosenEngine {
     /// Why it cannot do what is asked of it, if it cannot.
     pub(super) fn refusal(&self, has_recording: bool, has_schema: bool) -> Option<String> {
         let program = Program::named(&self.name)?;
-        if has_recording && program.api.is_none() {
+        if has_recording && program.apis.is_empty() {
             return Some(format!("{} cannot use a recording", program.title));
         }
         let is_missing = has_schema && !program.can.runtime_tools;

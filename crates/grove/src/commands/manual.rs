@@ -82,7 +82,7 @@ fn agents() -> String {
 
 fn config() -> String {
     let mut page = String::from(
-        "# Configuration\n\nThe user's configuration is `config.toml` in `$XDG_CONFIG_HOME/grove`; `.grove/config.toml` in a trusted project can only narrow it.\nA wrong value is reported with file, line and key, and only that key is ignored. Below `agents.overrides`, NAME is an agent's name or\n`id@root`, and `false` means that the field counts as missing from the agent's file.\n\n| key | value | default | in a project | what it does |\n| --- | --- | --- | --- | --- |\n",
+        "# Configuration\n\nThe user's configuration is `config.toml` in `$XDG_CONFIG_HOME/grove`; `.grove/config.toml` in a trusted project can only narrow it.\nA wrong value is reported with file, line and key, and only that key is ignored; of a limit of runs, no run starts. Below `agents.overrides`, NAME is an agent's name or\n`id@root`, and `false` means that the field counts as missing from the agent's file.\n\n| key | value | default | in a project | what it does |\n| --- | --- | --- | --- | --- |\n",
     );
     for key in keys() {
         let _ = writeln!(

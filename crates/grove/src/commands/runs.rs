@@ -18,6 +18,7 @@ mod model_settings;
 mod patches;
 mod planning;
 mod request;
+mod run_rules;
 mod schema_files;
 mod subagent;
 mod supervise;

@@ -21,7 +21,8 @@ impl LayerReader<'_> {
         let path = format!("agents.overrides.{}", name.get_ref());
         let node = self.node(value, 0);
         let Some(entries) = node.as_map() else {
-            self.wrong(&path, &name.span(), "a table");
+            let message = format!("`{path}` must be a table; no run of it is started until it is");
+            self.report(Code::SettingsRestriction, message, &name.span());
             if let Some(finding) = self.diagnostics.last_mut() {
                 finding.names = vec![name.get_ref().to_string()];
             }
@@ -33,6 +34,10 @@ impl LayerReader<'_> {
         for (entry, fault) in faults {
             let path = format!("{path}.{}", entry.key);
             let (code, message) = match fault {
+                Fault::Unknown if Fault::loses_restriction(&entry.key) => (
+                    Code::SettingsRestriction,
+                    format!("unknown key `{path}`, which may be meant to restrict the agent"),
+                ),
                 Fault::Unknown => (Code::ConfigUnknownKey, format!("unknown key `{path}`")),
                 Fault::Kind(field) => (
                     Code::ConfigValue,
@@ -46,7 +51,7 @@ impl LayerReader<'_> {
             let mut finding = Diagnostic::new(code, message)
                 .in_file(self.file)
                 .with_names(vec![name.get_ref().to_string()]);
-            if let Some(meant) = keys::meant(&path).filter(|_| code == Code::ConfigUnknownKey) {
+            if let Some(meant) = keys::meant(&path).filter(|_| matches!(fault, Fault::Unknown)) {
                 finding = finding.with_help(format!("did you mean `{meant}`?"));
             }
             self.diagnostics.push(finding.at(entry.position));
@@ -119,8 +124,8 @@ mod tests {
             findings(text, LayerScope::Project),
             [
                 ("config-value", 5),
-                ("config-unknown-key", 8),
-                ("config-value", 10)
+                ("settings-restriction", 8),
+                ("settings-restriction", 10)
             ]
         );
         let (layer, _) = parse(text, LayerScope::User, Path::new("c"));
@@ -153,7 +158,7 @@ mod tests {
         );
         assert_eq!(
             findings("agents = 1\n", LayerScope::User),
-            [("config-value", 1)]
+            [("settings-restriction", 1)]
         );
     }
 }

@@ -1,6 +1,6 @@
 //! From tasks to children with everything found about them: agents, prompts, engines, models, limits.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::num::NonZeroU64;
@@ -13,18 +13,22 @@ use grove_exec::Program;
 use grove_plan::{
     AttentionLimits, AuthorFacts, Control, Limits, NodeId, PlannedTask, Request as RunRequest,
 };
-use grove_runs::{Above, ChildRequest, ListRequest, Recording};
-use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
-use grove_skills::{Environment, Look};
-use grove_spec::agent::{Agent as AgentFile, ContextMode, OutputFile, OutputMode};
+use grove_runs::{
+    Above, ChildRequest, ListRequest, Recording, WantedModels, choose, choose_for_program,
+    choose_recorded,
+};
+use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt_at};
+use grove_skills::run_rules::RunRules;
+use grove_skills::{Environment, Library, Look};
+use grove_spec::agent::{Agent as AgentFile, OutputFile, OutputMode, foreign_runner};
 use grove_spec::chain::{OnEmpty, Task};
 use grove_spec::config::Settings;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
-use serde_json::Value;
 
 use super::approving::Approving;
-use super::model_settings::{ModelSettings, WantedModels};
+use super::forks::{Forked, Launch};
+use super::model_settings::ModelSettings;
 use super::request::require_covered;
 use super::schema_files::SavedChain;
 use super::supervise;
@@ -43,12 +47,18 @@ pub(super) struct Finding<'a> {
     pub(super) models: &'a ModelSettings,
     pub(super) asked: &'a RunRequest,
     pub(super) recording: Option<&'a Recording>,
-    /// The conversation that children are forked from.
-    pub(super) history: &'a [Value],
+    /// What settings beside Grove's own say about runs.
+    pub(super) rules: RunRules,
+    /// The conversation from which the run is asked for.
+    pub(super) launch: Launch<'a>,
+    /// The conversation that children begin with, once that is known.
+    pub(super) forked: &'a OnceCell<Forked>,
     /// Where the run was asked for.
     pub(super) folder: &'a Path,
     /// The files that answers are written to, by the step of several.
     pub(super) outputs: RefCell<BTreeSet<(NodeId, PathBuf)>>,
+    /// What was found from other folders that children work in.
+    pub(super) looks: RefCell<BTreeMap<PathBuf, Look>>,
     /// Versions of programs, by their files.
     pub(super) versions: RefCell<BTreeMap<PathBuf, Option<String>>>,
     /// The chain that was asked for by its name.
@@ -86,17 +96,29 @@ impl Finding<'_> {
         let all = &look.snapshot.agents;
         let agent = agents::find(all, &task.agent)?;
         require_usable(all, agent)?;
+        self.require_readable_limits(&[&agent.name, &all.address(agent)])?;
         let options = PromptOptions {
             asked: Some(task.agent.clone()),
             skills: task.skills.clone(),
             ..PromptOptions::default()
         };
-        let made = prompt(&look.snapshot, &look.sources, agent, &options)?;
+        let folder = self.folder_of(planned)?;
+        let place = self.look_in(&folder);
+        let made = prompt_at(look.into(), agent, &options, (&place).into())?;
         let usual = AgentFile::default();
         let file = agent.file().unwrap_or(&usual);
         let engine = task.engine.clone().or_else(|| asked.engine.clone());
         let of_agent = all.roots.get(agent.root).map(|root| root.source);
         let is_asked = engine.is_some();
+        if let Some(runner) = foreign_runner(file).filter(|_| !is_asked && file.engine.is_none()) {
+            let message = format!(
+                "agent `{}` has `runner: {runner}`, which Grove does not start",
+                agent.name
+            );
+            let hint =
+                "choose what runs it in its place with `--engine`, or with `engine:` in its file";
+            return Err(CommandError::usage(message).hint(hint));
+        }
         let engine = engine
             .or_else(|| file.engine.as_ref().map(ToString::to_string))
             .or_else(|| settings.run_engine.value.clone())
@@ -113,38 +135,43 @@ impl Finding<'_> {
             has_recording,
         )?;
         if engine.program.is_some() {
-            self.require_no_values(&made, &engine.name)?;
+            require_no_values(&place, &made, &engine.name)?;
         }
         let schema = self.schema(task)?;
         if let Some(message) = engine.refusal(has_recording, schema.is_some()) {
             let hint = "choose `--engine native` for that";
             return Err(CommandError::usage(message).hint(hint));
         }
-        if engine.program.is_some() && !self.history.is_empty() {
-            let message = format!(
-                "engine `{}` cannot start from another conversation",
-                engine.name
-            );
-            return Err(CommandError::usage(message).hint("choose `--engine native` for that"));
-        }
+        let (history, fresh) = self.history_for(&agent.name, file, &engine)?;
         let wanted = WantedModels {
             named: asked
                 .model
                 .as_deref()
                 .or(task.model.as_deref())
-                .or(file.model.as_deref())
-                .or(self.above.and_then(|above| above.model.as_deref()))
-                .or(self.parent_model)
-                .or(settings.run_model.value.as_deref()),
+                .or(file.model.as_deref()),
+            parent: self.parent_model(),
+            configured: settings
+                .run_model
+                .value
+                .as_deref()
+                .or(self.rules.usual.model.as_deref()),
             fallbacks: &file.fallback_models,
-            thinking: file.thinking.as_deref(),
+            thinking: file
+                .thinking
+                .as_deref()
+                .or(self.rules.usual.thinking.as_deref()),
             is_below: self.above.is_some(),
         };
-        let chosen = match engine.program {
-            Some(_) => self.models.choose_for_program(&wanted, &engine.name),
-            None => self.models.choose(&wanted, self.recording)?,
+        let chosen = match (Program::named(&engine.name), self.recording) {
+            (Some(program), _) => choose_for_program(&providers, &wanted, program, &engine.name),
+            (None, Some(Recording::Replay { .. })) => Ok(choose_recorded(&wanted)),
+            (None, _) => choose(&providers, &wanted),
         };
+        let chosen = chosen.map_err(|error| self.models.refused(error))?;
+        let is_asked = asked.model.is_some() || task.model.is_some();
+        let outside = self.require_scope(&agent.name, &chosen.names, is_asked)?;
         let mut notes = chosen.notes;
+        notes.extend(outside);
         notes.extend(engine.note.clone());
         let program_version = self.version(engine.program.as_deref());
         let program = Program::named(&engine.name).filter(|program| !program.tried.is_empty());
@@ -157,15 +184,7 @@ impl Finding<'_> {
             ));
         }
         notes.extend(not_used(&agent.name, file));
-        // A wish of the agent's author gives way where there is no conversation; that is said unless it was asked for.
-        let wants_fork = file.default_context == Some(ContextMode::Fork);
-        if wants_fork && asked.context.is_none() && self.history.is_empty() {
-            notes.push(format!(
-                "`{}` prefers a copy of a conversation, but none was named (`--fork`), so it starts fresh",
-                agent.name
-            ));
-        }
-        let folder = self.folder_of(planned)?;
+        notes.extend(fresh);
         let can_write =
             grove_runs::can_write(made.prompt.tools.as_deref(), &made.prompt.denied_tools);
         let mut files = FilesTold::of(task, file, planned.inputs.is_none().then_some(&folder));
@@ -231,7 +250,7 @@ impl Finding<'_> {
                 file_only: files.file_only,
                 prompt: made.prompt.text.clone(),
                 prompt_parts: prompt_parts(&made.prompt),
-                history: self.history.to_vec(),
+                history: history.to_vec(),
                 tools: made.prompt.tools.clone(),
                 skills: made.prompt.active.clone(),
                 denied_tools: made.prompt.denied_tools.clone(),
@@ -241,7 +260,7 @@ impl Finding<'_> {
                 models: chosen.names,
                 model_facts: chosen.facts,
                 fallback_after_writes: file.fallback_after_writes,
-                readable: readable(&look.snapshot, &made),
+                readable: readable(&place.snapshot, &made),
                 setup_hook_text: tree.as_ref().and_then(|tree| tree.hook_text.clone()),
                 worktree: tree.map(|tree| tree.plan),
                 folder,
@@ -256,6 +275,25 @@ impl Finding<'_> {
             },
             prompt: made,
         })
+    }
+
+    /// What is found from a folder; looked for once.
+    fn look_in(&self, folder: &Path) -> Look {
+        if folder == self.folder {
+            return self.look.clone();
+        }
+        let mut known = self.looks.borrow_mut();
+        let look = || {
+            let there = Environment {
+                working: folder.to_path_buf(),
+                ..self.environment.clone()
+            };
+            Library::new(there, (*self.look.request).clone()).look()
+        };
+        known
+            .entry(folder.to_path_buf())
+            .or_insert_with(look)
+            .clone()
     }
 
     /// The version of a program; looked for once.
@@ -310,22 +348,6 @@ impl Finding<'_> {
         );
         let hint = "read it, and give it with `--engine` if you want to run it";
         Err(CommandError::usage(message).hint(hint))
-    }
-
-    /// What a program's own tools print is masked by nobody, so a value that nobody may see cannot be given to it.
-    fn require_no_values(&self, made: &AgentPrompt, engine: &str) -> Result<(), CommandError> {
-        let snapshot = &self.look.snapshot;
-        for (at, skill) in snapshot.skills.iter().enumerate() {
-            let has_values = || !supervise::variables_of(self.look, at).is_empty();
-            if made.prompt.active.contains(&snapshot.address(skill)) && has_values() {
-                let message = format!(
-                    "skill `{}` has values that engine `{engine}` cannot keep from being printed",
-                    skill.name()
-                );
-                return Err(CommandError::usage(message).hint("choose `--engine native` for that"));
-            }
-        }
-        Ok(())
     }
 
     fn worktree(
@@ -387,6 +409,22 @@ impl Finding<'_> {
             schema: schema.map(|schema| self.read_schema(schema)).transpose()?,
         }))
     }
+}
+
+/// What a program's own tools print is masked by nobody, so a value that nobody may see cannot be given to it.
+fn require_no_values(look: &Look, made: &AgentPrompt, engine: &str) -> Result<(), CommandError> {
+    let snapshot = &look.snapshot;
+    for (at, skill) in snapshot.skills.iter().enumerate() {
+        let has_values = || !supervise::variables_of(look, at).is_empty();
+        if made.prompt.active.contains(&snapshot.address(skill)) && has_values() {
+            let message = format!(
+                "skill `{}` has values that engine `{engine}` cannot keep from being printed",
+                skill.name()
+            );
+            return Err(CommandError::usage(message).hint("choose `--engine native` for that"));
+        }
+    }
+    Ok(())
 }
 
 /// A path whose file name says more: `report.md` is `report-2.1.md`.
@@ -495,6 +533,7 @@ fn limits(file: &AgentFile, settings: &Settings) -> Limits {
         max_tokens: file.max_tokens,
         tool_timeout_ms: least([file.tool_timeout_ms, settings.run_tool_timeout_ms.value]),
         model_idle_ms: settings.run_model_idle_ms.value,
+        max_subagent_depth: file.max_subagent_depth,
         max_turns: turns.map(|budget| budget.max_turns),
         max_tool_calls: calls.and_then(|budget| budget.hard),
         warn_tool_calls: calls.and_then(|budget| budget.soft),

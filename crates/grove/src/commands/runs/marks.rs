@@ -19,7 +19,7 @@ pub(in crate::commands) fn mark_of(environment: &Environment) -> Option<String> 
 }
 
 /// The child of a mark: the last of the path from the root.
-pub(super) fn child_of(environment: &Environment) -> Option<Parent> {
+fn child_of(environment: &Environment) -> Option<Parent> {
     let mark = mark_of(environment)?;
     let mut parts = mark.rsplit('/');
     let (n, node, run) = (parts.next()?, parts.next()?, parts.next()?);

@@ -4,40 +4,20 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use grove_exec::{PROGRAMS, Program};
-use grove_model::{Api, KeySource, KnownModel, Provider, Providers, Secret, Thinking};
+use grove_exec::PROGRAMS;
+use grove_model::{Api, KeySource, KnownModel, Provider, Providers, Secret};
 use grove_plan::{ModelFacts, Prices};
-use grove_runs::{McpServer, OWN_MODEL, Recording, surroundings_of};
+use grove_runs::{McpServer, NoModel, surroundings_of};
 use grove_skills::{Environment, Parts, Request, World};
 use grove_spec::config::{KeyPlace, McpEntry, ModelEntry, ProviderEntry, Settings, Sourced};
 
 use crate::command_error::CommandError;
-
-/// The model of a recording that nobody named.
-const RECORDED: &str = "recorded/model";
 
 /// Providers, and the variables that keys and addresses may be in.
 pub(crate) struct ModelSettings {
     pub(crate) configured: Vec<Provider>,
     pub(crate) variables: BTreeMap<String, String>,
     pub(crate) mcp: Vec<McpServer>,
-}
-
-/// What is said about the models of a child, by whoever says it, the strongest first.
-pub(super) struct WantedModels<'a> {
-    pub(super) named: Option<&'a str>,
-    pub(super) fallbacks: &'a [String],
-    pub(super) thinking: Option<&'a str>,
-    /// Whether somebody else has the keys: the supervisor of the run above.
-    pub(super) is_below: bool,
-}
-
-/// The models of a child, in the order in which they are tried, and what people should know about them.
-#[derive(Default)]
-pub(super) struct ChosenModels {
-    pub(super) names: Vec<String>,
-    pub(super) facts: Vec<ModelFacts>,
-    pub(super) notes: Vec<String>,
 }
 
 impl ModelSettings {
@@ -87,31 +67,18 @@ impl ModelSettings {
         Providers::new(self.configured.clone(), &self.variables)
     }
 
-    /// The model of an agent program: one that a provider here has, or whatever the name means to the program.
-    pub(super) fn choose_for_program(
-        &self,
-        wanted: &WantedModels<'_>,
-        engine: &str,
-    ) -> ChosenModels {
-        let named = wanted.named.unwrap_or(OWN_MODEL);
-        let can_choose = Program::named(engine).is_none_or(|program| program.can.model);
-        if !can_choose {
-            let note = format!("engine `{engine}` chooses its own model and ignores `{named}`");
-            return ChosenModels {
-                names: vec![OWN_MODEL.to_owned()],
-                facts: Vec::new(),
-                notes: wanted.named.map(|_| note).into_iter().collect(),
-            };
-        }
-        let level = wanted.thinking.and_then(Thinking::of_word);
-        let providers = self.providers();
-        let found = providers.find(named, None).ok();
-        let facts = found.as_ref().map(|found| found.facts);
-        let name = found.map(|found| found.name_with(level));
-        ChosenModels {
-            names: vec![name.unwrap_or_else(|| named.to_owned())],
-            facts: facts.into_iter().collect(),
-            notes: Vec::new(),
+    /// What to do when there is no model.
+    pub(super) fn refused(&self, error: NoModel) -> CommandError {
+        match error {
+            NoModel::NoProvider => self.no_key(),
+            NoModel::NotNamed => CommandError::usage(error).hint(
+                "give --model anthropic/ID, `model:` in the agent's file, or `model` in [runs] of the configuration",
+            ),
+            NoModel::Unknown(error) => CommandError::usage(error),
+            NoModel::NotSpoken(error) => {
+                let hint = engines_for(error.api);
+                CommandError::usage(error).hint(hint)
+            }
         }
     }
 
@@ -141,56 +108,17 @@ impl ModelSettings {
         });
         CommandError::finding(message).hints(wanted.chain([replay]))
     }
+}
 
-    /// The models of a child; what to do when there is none.
-    pub(super) fn choose(
-        &self,
-        wanted: &WantedModels<'_>,
-        recording: Option<&Recording>,
-    ) -> Result<ChosenModels, CommandError> {
-        let providers = self.providers();
-        let mut chosen = ChosenModels::default();
-        if matches!(recording, Some(Recording::Replay { .. })) {
-            let name = wanted.named.unwrap_or(RECORDED).to_owned();
-            chosen.names.push(name);
-            return Ok(chosen);
-        }
-        if providers.ready().next().is_none() && !wanted.is_below {
-            return Err(self.no_key());
-        }
-        let Some(named) = wanted.named else {
-            return Err(CommandError::usage("no model is named").hint(
-                "give --model anthropic/ID, `model:` in the agent's file, or `model` in [runs] of the configuration",
-            ));
-        };
-        let level = wanted.thinking.and_then(Thinking::of_word);
-        if let (Some(word), None) = (wanted.thinking, level) {
-            let note = format!("`thinking: {word}` is not a known level, so thinking is off");
-            chosen.notes.push(note);
-        }
-        for (at, name) in std::iter::once(named)
-            .chain(wanted.fallbacks.iter().map(String::as_str))
-            .enumerate()
-        {
-            match providers.find(name, None) {
-                Ok(found) => {
-                    chosen.names.push(found.name_with(level));
-                    chosen.facts.push(found.facts);
-                }
-                // Whoever has the keys says what is wrong with it.
-                Err(_) if wanted.is_below && name.contains('/') => {
-                    chosen.names.push(name.to_owned());
-                    chosen.facts.push(ModelFacts::default());
-                }
-                Err(error) if at == 0 => return Err(CommandError::usage(error.to_string())),
-                Err(error) => {
-                    let note = format!("fallback model `{name}` is left out: {error}");
-                    chosen.notes.push(note);
-                }
-            }
-        }
-        Ok(chosen)
-    }
+/// The engines that can ask a provider with an interface, in a sentence.
+fn engines_for(api: Api) -> String {
+    let programs = PROGRAMS.iter().filter(|it| it.speaks(api.word()));
+    let names = std::iter::once("native").chain(programs.map(|program| program.name));
+    let names: Vec<String> = names.map(|name| format!("`--engine {name}`")).collect();
+    format!(
+        "choose {}, or a model of another provider",
+        names.join(", ")
+    )
 }
 
 fn provider(environment: &Environment, name: &str, entry: &ProviderEntry) -> Provider {

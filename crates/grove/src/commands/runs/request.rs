@@ -1,6 +1,6 @@
 //! From what was typed to a run with everything found about its children.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 
 use grove_fs::approvals::Approval;
@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use super::approving::Approving;
 use super::children::{Finding, FoundChild, least};
-use super::forks::forked_from;
+use super::forks::{Forked, Launch};
 use super::model_settings::ModelSettings;
 use super::schema_files::SavedChain;
 use super::words;
@@ -50,12 +50,16 @@ struct Asked {
     is_by_model: bool,
     /// The model of whoever asks, where nothing else names one.
     parent_model: Option<String>,
+    /// The conversation of the host that asks.
+    session: Option<String>,
 }
 
 /// What a host asks for, and what it tells of itself.
 pub(super) struct AskedByHost<'a> {
     pub(super) fields: &'a Value,
     pub(super) parent_model: Option<&'a str>,
+    /// Its conversation.
+    pub(super) session: Option<&'a str>,
 }
 
 impl From<SubmitError> for CommandError {
@@ -109,6 +113,7 @@ pub(super) fn resolve_for_host(
     let asked = Asked {
         is_by_model: true,
         parent_model: asked.parent_model.map(str::to_owned),
+        session: asked.session.map(str::to_owned),
         ..read_request(asked.fields)?
     };
     resolve_asked(environment, &RunArgs::default(), asked, above)
@@ -159,12 +164,14 @@ fn resolve_asked(
     };
     let session_dir = chosen(&asked.request.session_dir)?;
     let chain_dir = chosen(&asked.request.chain_dir)?;
-    let context = asked.request.context.as_deref();
-    let forked = context.and_then(|context| context.strip_prefix("fork"));
-    let history = match forked {
-        Some(named) => forked_from(environment, named.trim_start_matches(':'))?,
-        None => Vec::new(),
+    let launch = match (above, asked.session.as_deref()) {
+        (Some(above), _) => Launch::Child(&above.parent),
+        (None, Some(session)) => Launch::Host(session),
+        (None, None) => Launch::Terminal,
     };
+    let context = asked.request.context.as_deref();
+    let forked = Forked::as_asked(environment, context, launch)?;
+    let forked = forked.map_or_else(OnceCell::new, OnceCell::from);
     let worktrees = Worktrees::new(arguments.include_changes);
     let approving = Approving::new(environment, &arguments.approve);
     let (look, found) = library.look_until_steady(|look| {
@@ -177,8 +184,11 @@ fn resolve_asked(
             recording: recording.as_ref(),
             folder: &folder,
             worktrees: &worktrees,
-            history: &history,
+            launch,
+            forked: &forked,
+            rules: look.world.run_rules(),
             outputs: RefCell::default(),
+            looks: RefCell::default(),
             versions: RefCell::default(),
             saved_chain: SavedChain::of(look, &asked.request),
             verify: &arguments.verify,
@@ -186,11 +196,7 @@ fn resolve_asked(
             approving: &approving,
             above,
             is_asked_by_model: asked.is_by_model,
-            // A model that nobody here can be asked for is of no use to children.
-            parent_model: asked
-                .parent_model
-                .as_deref()
-                .filter(|name| models.providers().find(name, None).is_ok()),
+            parent_model: asked.parent_model.as_deref(),
         };
         let found = children(&finding, &asked)?;
         Ok::<_, CommandError>((look.clone(), found))
@@ -314,6 +320,7 @@ fn children(finding: &Finding<'_>, asked: &Asked) -> Result<FoundChildren, Comma
         has_variables: asked.is_chain,
     };
     let layout = lay_out(steps, rules).map_err(|findings| all_wrong(&findings))?;
+    finding.prefer_conversation(&layout.tasks);
     let (mut children, mut reviewers, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
     for planned in &layout.tasks {
         let found = finding.child(planned);
@@ -461,6 +468,7 @@ fn read_request(value: &Value) -> Result<Asked, CommandError> {
         is_chain,
         is_by_model: false,
         parent_model: None,
+        session: None,
     })
 }
 
@@ -485,6 +493,7 @@ fn typed(arguments: &RunArgs) -> Result<Asked, CommandError> {
             is_chain: true,
             is_by_model: false,
             parent_model: None,
+            session: None,
         });
     }
     let typed = words::parse(&arguments.words)
@@ -504,6 +513,7 @@ fn typed(arguments: &RunArgs) -> Result<Asked, CommandError> {
         is_chain: typed.is_chain,
         is_by_model: false,
         parent_model: None,
+        session: None,
     })
 }
 

@@ -135,14 +135,11 @@ impl SubagentTool {
         {
             fields.insert("submitKey".to_owned(), Value::String(key));
         }
-        if let (Some("fork"), Some(session)) =
-            (said.text("context")?, self.session_of(call).as_ref())
-        {
-            fields.insert("context".to_owned(), json!(format!("fork:{session}")));
-        }
+        let session = self.session_of(call);
         let asked = request::AskedByHost {
             fields: &Value::Object(fields),
             parent_model: call.host.model.as_deref(),
+            session: session.as_deref(),
         };
         let resolved = request::resolve_for_host(&self.environment, &asked, above.as_ref())?;
         let submitted = submit(&runs.store, &resolved.request)?;

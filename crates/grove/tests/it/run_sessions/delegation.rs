@@ -315,3 +315,83 @@ fn after_everything_was_killed_the_run_below_is_the_same() {
         "{last}"
     );
 }
+
+#[test]
+fn an_agent_calls_no_deeper_than_its_file_says() {
+    for (levels, refused, nested) in [(0, "may be 0 deep", 0), (1, "may be 1 deep", 1), (2, "", 2)]
+    {
+        let (server, session) = scene(|task, turns| match (task, turns) {
+            ("lead", 0) => ask("middle", "go on"),
+            ("go on", 0) => ask("worker", "dig"),
+            (task, _) => Reply::text(format!("<{task}>")),
+        });
+        let fields = format!("tools: read, subagent\nmaxSubagentDepth: {levels}\n");
+        session.definition(BOSS, &fields, "You lead.");
+        session.definition(
+            "home/.grove/agents/middle.md",
+            "tools: read, subagent\n",
+            "You lead.",
+        );
+        session.file(USER_CONFIG, "[runs]\nmodel = 'anthropic/m'\nmaxDepth = 5\n");
+        run_boss(&session, &[], 0);
+        let said = |part: &str| {
+            let requests = server.requests();
+            requests
+                .iter()
+                .any(|it| String::from_utf8_lossy(&it.body).contains(part))
+        };
+        assert!(refused.is_empty() || said(refused), "{levels}: {refused}");
+        let runs = session.json("runs list")["runs"].as_array().unwrap().len();
+        assert_eq!(runs, nested + 1, "{levels}");
+    }
+}
+
+#[test]
+fn the_parents_model_and_its_provider_are_the_childs() {
+    let (server, session) = scene(|task, turns| match (task, turns) {
+        ("lead", 0) => ask("heir", "dig"),
+        ("lead", 1) => ask("other", "dig on"),
+        (task, _) => Reply::text(format!("<{task}>")),
+    });
+    let url = server.url();
+    let provider = |name: &str| {
+        format!(
+            "[providers.{name}]\napi = 'anthropic'\nbase_url = '{url}'\nmodels = ['one', 'two']\n"
+        )
+    };
+    let config = format!(
+        "{}{}[runs]\nmodel = 'first/one'\n",
+        provider("first"),
+        provider("second")
+    );
+    session.file(USER_CONFIG, config);
+    session.definition(
+        BOSS,
+        "tools: read, subagent\nmodel: second/one\n",
+        "You lead.",
+    );
+    session.definition(
+        "home/.grove/agents/heir.md",
+        "model: inherit\n",
+        "You inherit.",
+    );
+    // Two providers have it, and the parent's is one of them.
+    session.definition("home/.grove/agents/other.md", "model: two\n", "You go on.");
+    let run = run_boss(&session, &[], 0);
+    let delegated = run["nodes"][0]["attempts"][0]["delegated"]
+        .as_array()
+        .unwrap()
+        .clone();
+    let models: Vec<Value> = delegated
+        .iter()
+        .map(|id| session.json(["runs", "show", id.as_str().unwrap()]))
+        .map(|nested| nested["nodes"][0]["attempts"][0]["model"].clone())
+        .collect();
+    assert_eq!(models, ["second/one", "second/two"]);
+    // Asked for by a person there is no parent, and what the configuration says counts.
+    let outcome = session.grove(["run", "heir", "dig", "--json"]).ok();
+    assert_eq!(
+        run_of(&outcome.stdout)["nodes"][0]["attempts"][0]["model"],
+        "first/one"
+    );
+}

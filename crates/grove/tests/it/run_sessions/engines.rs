@@ -283,3 +283,85 @@ fn a_recording_answers_a_program_and_no_other_task() {
         }
     });
 }
+
+#[test]
+fn programs_ask_providers_of_every_interface_that_they_speak() {
+    for engine in ["pi", "copilot"] {
+        for api in ["anthropic", "openai-responses", "openai-chat"] {
+            let server = server(json!({ "otherwise": { "text": "Done." } }));
+            let session = scene(&server);
+            let version = if api == "anthropic" { "" } else { "/v1" };
+            let config = format!(
+                "[providers.mine]\napi = \"{api}\"\nbase_url = \"{}{version}\"\nkey = {{ env = \"TEST_KEY\" }}\n",
+                server.url()
+            );
+            session.file(USER_CONFIG, config);
+            let outcome = session.grove(words(engine, "mine/claude-sonnet-4-5", &["--json"]));
+            let run = run_of(&outcome.ok().stdout);
+            assert_eq!(run["result"], "Done.", "{engine} {api}");
+            assert_eq!(run["usage"]["estimated"], false, "{engine} {api}");
+        }
+    }
+}
+
+#[test]
+fn a_provider_that_an_engine_cannot_ask_is_refused_before_the_start() {
+    let server = server(json!({ "otherwise": { "text": "Done." } }));
+    let session = scene(&server);
+    for (engine, model, expected) in [
+        (
+            "codex",
+            "for-claude/m",
+            [
+                "Codex does not speak `anthropic`",
+                "provider `for-claude`",
+                "`--engine pi`",
+            ],
+        ),
+        (
+            "claude",
+            "for-codex/m",
+            [
+                "Claude Code does not speak `openai-responses`",
+                "provider `for-codex`",
+                "`--engine codex`",
+            ],
+        ),
+    ] {
+        let outcome = session.grove(words(engine, model, &[])).fails(2);
+        outcome.says(expected);
+    }
+    assert_eq!(session.json("runs list")["runs"], json!([]));
+    assert_eq!(server.requests().len(), 0);
+}
+
+#[test]
+fn what_a_program_complains_about_is_the_cause_of_the_run() {
+    let server = server(json!({}));
+    let session = scene(&server);
+    for (script, expected) in [
+        (
+            "echo '{\"a\": 1}'; echo 'Model x not found' >&2; exit 1",
+            "Model x not found",
+        ),
+        ("echo 'Model y not found'; exit 1", "Model y not found"),
+        ("echo \"no key $OPENAI_API_KEY\" >&2; exit 1", "no key"),
+    ] {
+        fs::remove_file(session.path("bin/pi")).unwrap();
+        session.file("bin/pi", format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(session.path("bin/pi"), fs::Permissions::from_mode(0o755)).unwrap();
+        let outcome = session
+            .grove(words("pi", "some-model", &["--json"]))
+            .fails(1);
+        let id = run_of(&outcome.stdout)["id"].as_str().unwrap().to_owned();
+        let shown = session.grove(["runs", "show", &id]);
+        assert!(shown.stdout.contains(expected), "{shown}");
+        assert!(
+            shown
+                .stdout
+                .contains("the child ended without an answer: pi: "),
+            "{shown}"
+        );
+        assert!(!shown.stdout.contains(KEY), "{shown}");
+    }
+}

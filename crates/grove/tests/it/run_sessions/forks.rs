@@ -209,3 +209,66 @@ fn a_fork_knows_what_was_said_and_is_refused_with_the_reason_where_it_cannot() {
     }
     assert_eq!(server.requests().len(), asked, "nobody was asked");
 }
+
+/// The texts of the user in a request, in order.
+fn told(server: &ModelServer, n: usize) -> Vec<String> {
+    let sent = sent(server, n);
+    let of_user = sent.into_iter().filter(|(role, _)| role == "user");
+    of_user.flat_map(|(_, texts)| texts).collect()
+}
+
+#[test]
+fn a_child_that_works_can_give_its_conversation_to_those_it_asks() {
+    for (request, texts) in [
+        (
+            json!({ "agent": "worker", "task": "Dig", "context": "fork" }),
+            vec!["Lead", "Dig"],
+        ),
+        // Without a word of the request an agent's wish counts, for all that it asks for.
+        (
+            json!({ "agent": "keen", "task": "Dig" }),
+            vec!["Lead", "Dig"],
+        ),
+        (
+            json!({ "chain": [{ "agent": "worker", "task": "Dig" }, { "agent": "keen", "task": "On" }] }),
+            vec!["Lead", "Dig"],
+        ),
+        (
+            json!({ "agent": "keen", "task": "Dig", "context": "fresh" }),
+            vec!["Dig"],
+        ),
+        (json!({ "agent": "worker", "task": "Dig" }), vec!["Dig"]),
+    ] {
+        let server = server(vec![
+            Reply::call("subagent", request.clone()),
+            Reply::text("Done."),
+        ]);
+        let session = scene(&server);
+        session.dir("project");
+        session.definition(
+            "home/.grove/agents/boss.md",
+            "tools: read, subagent\n",
+            "You lead.",
+        );
+        session.definition(
+            "home/.grove/agents/keen.md",
+            "defaultContext: fork\n",
+            "You know.",
+        );
+        session
+            .grove(["run", "boss", "Lead", "--model", "anthropic/m"])
+            .ok();
+        assert_eq!(told(&server, 1), texts, "{request}");
+    }
+}
+
+#[test]
+fn an_agent_that_prefers_a_conversation_starts_fresh_where_there_is_none_and_says_so() {
+    let server = server(vec![Reply::text("Done.")]);
+    let session = scene(&server);
+    session.dir("project");
+    session.definition(AGENT, "tools: read\ndefaultContext: fork\n", "You know.");
+    let fresh = session.grove(run("Dig", &[])).ok();
+    fresh.says(["`worker` prefers a copy of a conversation, but none was named"]);
+    assert_eq!(told(&server, 0), ["Dig"]);
+}

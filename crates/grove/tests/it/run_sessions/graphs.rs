@@ -455,3 +455,37 @@ fn a_request_says_whose_agents_it_means_and_where_its_steps_share_files() {
     assert_eq!(session.read(&kept), "kept\n");
     outcome.says(["`clarify` has no effect"]);
 }
+
+#[test]
+fn a_step_has_the_skills_of_the_folder_in_which_it_works() {
+    let (server, session) = scene(|_, _| Reply::text("Done."));
+    session.definition(AGENT, "tools: read\nskills: local\n", "You work.");
+    for (place, word) in [("project", "OUTER"), ("project/part", "INNER")] {
+        session.file(format!("{place}/.git/HEAD"), "ref: refs/heads/main\n");
+        let folder = format!("{place}/.agents/skills/local");
+        session.definition(folder, "", &format!("{word} instructions."));
+        let place = session.path(place).display().to_string();
+        session.grove(["trust", "--yes", &place]).ok();
+    }
+    let request = json!({ "chain": [
+        { "agent": "worker", "task": "out" },
+        { "agent": "worker", "task": "in", "cwd": "part" },
+    ] });
+    session.file("project/request.json", request.to_string());
+    session.grove("run --request request.json").ok();
+    let told: Vec<String> = server
+        .requests()
+        .iter()
+        .map(|request| request.json()["system"].to_string())
+        .collect();
+    assert!(
+        told[0].contains("OUTER") && !told[0].contains("INNER"),
+        "{}",
+        told[0]
+    );
+    assert!(
+        told[1].contains("INNER") && !told[1].contains("OUTER"),
+        "{}",
+        told[1]
+    );
+}

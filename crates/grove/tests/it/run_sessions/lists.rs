@@ -285,3 +285,29 @@ fn a_list_goes_on_after_everything_was_killed() {
         "{run}"
     );
 }
+
+#[test]
+fn what_is_nearly_a_part_of_an_item_is_refused_before_a_child_starts() {
+    let (server, session) = scene(answers(files(&["a.rs"]), ""));
+    for (task, expected) in [
+        (
+            "Look at {file[path]}",
+            "`{file[path]}` is not a way to write a part of `file`",
+        ),
+        ("Look at {file.path", "`{file.path` is not closed"),
+        (
+            "Look at {file.path and {file.name}",
+            "`{file.path` is not closed",
+        ),
+        ("Look at { file.path }", "`{ file.path }` is not a way"),
+        ("Look at {file..path}", "`{file..path}` is not a way"),
+    ] {
+        let more = json!({ "parallel": { "agent": "worker", "task": task } });
+        let request = chain(&json!({}), &more).to_string();
+        session.file("project/request.json", request);
+        let outcome = session.grove("run --request request.json").fails(2);
+        outcome.says([expected]);
+    }
+    assert!(server.requests().is_empty());
+    assert_eq!(session.json("runs list")["runs"], json!([]));
+}

@@ -172,3 +172,135 @@ fn a_long_output_is_cut_for_the_model_and_whole_in_a_file_that_it_may_read() {
     session.grove("runs prune --days 0").ok();
     assert_eq!(kept(&session), 0, "nothing of a pruned run is left");
 }
+
+#[test]
+fn a_limit_that_nobody_can_read_starts_no_run() {
+    let pi = "home/.pi/agent/settings.json";
+    for (file, text, expected) in [
+        (
+            USER_CONFIG,
+            "[runs]\nmaxTokns = 10\n",
+            [":2:", "`runs.maxTokns`", "did you mean `runs.maxTokens`?"],
+        ),
+        (
+            USER_CONFIG,
+            "[runs]\nmaxTokens = \"10\"\n",
+            [":2:", "`runs.maxTokens` must be", "whole number"],
+        ),
+        (
+            USER_CONFIG,
+            "maxTokens = 10\n",
+            [":1:", "`maxTokens`", "did you mean `runs.maxTokens`?"],
+        ),
+        (
+            USER_CONFIG,
+            "[runs]\nmaxTokens = = 10\n",
+            [":2:", "config.toml", "no run is started"],
+        ),
+        (
+            USER_CONFIG,
+            "[agents.overrides.worker]\nmax_tokns = 10\n",
+            [":2:", "max_tokns", "restrict the agent"],
+        ),
+        (
+            pi,
+            "{\"subagents\": {\"modelScope\": {\"enforce\": \"yes\"}}}",
+            [":1:", "`subagents.modelScope.enforce`", "true or false"],
+        ),
+        (
+            pi,
+            "{\"subagents\": {",
+            ["settings.json", "no run is started", "not JSON"],
+        ),
+    ] {
+        let server = server(vec![Reply::text("Yes.")]);
+        let session = scene(&server);
+        session.dir("project").file(file, text);
+        for command in ["run", "plan"] {
+            let words = [command, "worker", "Look", "--model", "anthropic/m"];
+            session.grove(words).fails(3).says(expected);
+        }
+        assert!(server.requests().is_empty(), "{text}");
+    }
+    // What is said of another agent holds that one alone, and what limits nothing stops nothing.
+    let server = server(vec![Reply::text("Yes.")]);
+    let session = scene(&server);
+    let text = "colour = 1\n[agents.overrides.other]\nmax_tokns = 10\n";
+    session.file(USER_CONFIG, text);
+    session.grove(run("Look", &[])).ok();
+}
+
+#[test]
+fn what_pi_says_about_models_of_subagents_counts() {
+    let server = server(vec![Reply::text("Yes.")]);
+    let session = scene(&server);
+    session.dir("project");
+    let settings = |subagents: Value| {
+        let text = json!({ "subagents": subagents }).to_string();
+        session.file("home/.pi/agent/settings.json", text);
+    };
+    let asked = |at: usize| server.requests()[at].json()["model"].clone();
+    settings(json!({ "defaultModel": "anthropic/usual" }));
+    session.grove(["run", "worker", "Look"]).ok();
+    assert_eq!(asked(0), "usual");
+    let scope = |strict: bool| {
+        json!({ "defaultModel": "anthropic/usual",
+            "modelScope": { "enforce": true, "strict": strict, "allow": ["anthropic/small-*"] } })
+    };
+    settings(scope(false));
+    let outside = ["model `anthropic/m` of `worker` is not in `subagents.modelScope`"];
+    session.grove(run("Look", &[])).fails(2).says(outside);
+    let words = ["run", "worker", "Look", "--model", "anthropic/small-1"];
+    session.grove(words).ok();
+    let used = session.grove(["run", "worker", "Look"]).ok();
+    used.says(["model `anthropic/usual` of `worker` is not in `subagents.modelScope`"]);
+    settings(scope(true));
+    session.grove(["run", "worker", "Look"]).fails(2);
+    assert_eq!(server.requests().len(), 3);
+}
+
+#[test]
+fn an_agent_of_another_runner_is_not_run_as_if_it_were_ours() {
+    let server = server(vec![Reply::text("Yes.")]);
+    let session = scene(&server);
+    session.dir("project");
+    let fields = "tools: read\nrunner:\n  type: external-cli\n  command: other\n";
+    session.definition(AGENT, fields, "You work.");
+    let refused = session.grove(run("Look", &[])).fails(2);
+    refused.says(["`runner: external-cli`", "--engine"]);
+    session.grove(run("Look", &["--engine", "native"])).ok();
+    session.definition(AGENT, "tools: read\nrunner:\n  type: native\n", "You work.");
+    session.grove(run("Look", &[])).ok();
+}
+
+#[test]
+fn a_model_that_its_provider_does_not_have_gives_way_to_the_next() {
+    let server = ModelServer::start(Script::chosen_by(|_, request| {
+        let model = request.json()["model"].as_str().unwrap().to_owned();
+        match model.as_str() {
+            "gone" => Reply::error(404, "model: gone"),
+            model => Reply::text(format!("I am {model}.")),
+        }
+    }))
+    .unwrap();
+    let session = scene(&server);
+    session.dir("project");
+    let of = |models: &str| {
+        session.definition(AGENT, &format!("tools: read\n{models}\n"), "You work.");
+        session.grove(["run", "worker", "Look", "--json"])
+    };
+    let ran = of("model: anthropic/gone\nfallbackModels: anthropic/gone, anthropic/here").ok();
+    let ran = run_of(&ran.stdout);
+    assert_eq!(ran["result"], "I am here.");
+    let attempts = ran["nodes"][0]["attempts"].as_array().unwrap();
+    assert_eq!(attempts.len(), 2, "each is tried once: {attempts:?}");
+    assert_eq!(attempts[0]["cause"]["failure"], "noSuchModel");
+    // One that is not known here is left out as long as there is another.
+    let fields = "tools: read\nmodel: nowhere/gone\nfallbackModels: anthropic/here\n";
+    session.definition(AGENT, fields, "You work.");
+    let ran = session.grove(["run", "worker", "Look"]).ok();
+    ran.says(["model `nowhere/gone` is left out"]);
+    let gone = of("model: anthropic/gone").fails(1);
+    let cause = &run_of(&gone.stdout)["nodes"][0]["cause"];
+    assert_eq!(cause["failure"], "noSuchModel", "{cause}");
+}

@@ -286,7 +286,7 @@ fn of_a_thousand_children_those_are_shown_that_work_fail_or_ask() {
         nodes.push(node(id.as_str(), &[], Some("1"), "worker"));
         let execution = match member {
             0..600 => Execution::Complete,
-            600..603 => Execution::Failed(Cause::NoAnswer),
+            600..603 => Execution::Failed(Cause::NoAnswer { why: String::new() }),
             603 => asking("May I?"),
             604..664 => Execution::Running,
             _ => continue,

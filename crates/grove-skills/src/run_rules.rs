@@ -1,0 +1,54 @@
+//! What settings say about runs of agents beside the settings of Grove's own.
+
+use grove_spec::agent::model_scope::ModelScope;
+use grove_spec::agent::overrides::UsualModel;
+use grove_spec::{Code, Diagnostic};
+
+use crate::agent_overrides;
+use crate::request::View;
+use crate::world::World;
+
+/// What settings say about runs of agents, and what of it cannot be read.
+#[derive(Debug, Clone, Default)]
+pub struct RunRules {
+    /// The model of agents that name none.
+    pub usual: UsualModel,
+    /// The models that agents may have; one has to be in every scope.
+    pub model_scopes: Vec<ModelScope>,
+    /// Findings about restrictions that cannot be read.
+    lost: Vec<Diagnostic>,
+}
+
+impl World {
+    /// What the settings say about runs.
+    pub fn run_rules(&self) -> RunRules {
+        let overrides = agent_overrides::find(self, &View::Own);
+        let own = self.settings.diagnostics.iter();
+        let lost = own.chain(&overrides.diagnostics).filter(|finding| {
+            matches!(finding.code, Code::SettingsRestriction | Code::ConfigSyntax)
+        });
+        let mut rules = RunRules {
+            lost: lost.chain(&overrides.unreadable).cloned().collect(),
+            ..RunRules::default()
+        };
+        for layer in overrides.layers {
+            let said = layer.overrides;
+            let usual = &mut rules.usual;
+            usual.model = said.usual.model.or(usual.model.take());
+            usual.thinking = said.usual.thinking.or(usual.thinking.take());
+            rules.model_scopes.extend(said.model_scope);
+        }
+        rules
+    }
+}
+
+impl RunRules {
+    /// The first restriction that may hold an agent and that cannot be read; `names` are those of the agent.
+    pub fn lost_for(&self, names: &[&str]) -> Option<&Diagnostic> {
+        let mut lost = self.lost.iter();
+        lost.find(|finding| {
+            let mut named = finding.names.iter();
+            finding.names.is_empty() || named.any(|name| names.contains(&name.as_str()))
+        })
+    }
+}

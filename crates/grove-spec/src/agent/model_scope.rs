@@ -1,0 +1,274 @@
+//! `subagents.modelScope` of pi's settings: the models that its owner allows subagents.
+
+use std::collections::BTreeMap;
+
+use super::thinking::LEVELS;
+use crate::config::Origin;
+use crate::text::one_line;
+use crate::yaml::{Node, Value};
+
+/// In a list of models: the model of the parent.
+const INHERIT: &str = "inherit";
+/// A level that pi has beyond those of [`LEVELS`].
+const MOST_THINKING: &str = "max";
+
+/// The models that subagents may have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelScope {
+    /// Where it is written.
+    pub origin: Origin,
+    of_all: AllowedModels,
+    by_agent: BTreeMap<String, AllowedModels>,
+}
+
+/// One list of models. What an agent's leaves out is as for all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct AllowedModels {
+    allow: Option<Vec<String>>,
+    enforce: Option<bool>,
+    strict: Option<bool>,
+}
+
+/// A model that a scope is asked about.
+#[derive(Debug, Clone, Copy)]
+pub struct ScopedModel<'a> {
+    /// The agent's name.
+    pub agent: &'a str,
+    /// The model's name, as `provider/id[:thinking]`.
+    pub name: &'a str,
+    /// The model of the parent.
+    pub parent: Option<&'a str>,
+    /// Whether the request names it; of other models strict scopes alone decide.
+    pub is_asked: bool,
+}
+
+/// What a scope says of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScopeVerdict {
+    /// It is in the list.
+    Allowed,
+    /// It is not, and is used all the same.
+    Outside,
+    /// It is not, and nothing may use it.
+    Refused,
+}
+
+impl ModelScope {
+    /// Reads the value of the key; gives the path of what is wrong with it, and what it has to be.
+    pub fn read(node: &Node, origin: Origin) -> Result<Self, (String, &'static str)> {
+        let mut scope = Self {
+            origin,
+            of_all: AllowedModels::read(node, "")?,
+            by_agent: BTreeMap::new(),
+        };
+        if let Some(agents) = node.get("agents") {
+            let all = agents.as_map();
+            let all = all.ok_or((".agents".to_owned(), "an object"))?;
+            for entry in all {
+                let path = format!(".agents.{}", one_line(&entry.key));
+                let list = AllowedModels::read(&entry.value, &path)?;
+                scope.by_agent.insert(entry.key.to_string(), list);
+            }
+        }
+        let mut lists = std::iter::once(&scope.of_all).chain(scope.by_agent.values());
+        let has_list = lists.any(|list| list.allow.is_some());
+        if scope.of_all.enforce == Some(true) && !has_list {
+            return Err((".allow".to_owned(), "a list of models"));
+        }
+        Ok(scope)
+    }
+
+    /// What it says of a model: it has to be in the list for all and in that of its agent.
+    pub fn judge(&self, model: ScopedModel<'_>) -> ScopeVerdict {
+        let of_agent = self.by_agent.get(model.agent);
+        let lists = [Some(&self.of_all), of_agent].into_iter().flatten();
+        let verdicts = lists.map(|list| {
+            let enforced = list.enforce.or(self.of_all.enforce) == Some(true);
+            let allow = list.allow.as_ref().filter(|_| enforced);
+            if allow.is_none_or(|allow| allow.iter().any(|it| fits(it, model))) {
+                return ScopeVerdict::Allowed;
+            }
+            let strict = list.strict.or(self.of_all.strict) == Some(true);
+            match strict || model.is_asked {
+                true => ScopeVerdict::Refused,
+                false => ScopeVerdict::Outside,
+            }
+        });
+        verdicts
+            .max_by_key(|verdict| *verdict as u8)
+            .unwrap_or(ScopeVerdict::Allowed)
+    }
+}
+
+impl AllowedModels {
+    fn read(node: &Node, path: &str) -> Result<Self, (String, &'static str)> {
+        let entries = node.as_map().ok_or((path.to_owned(), "an object"))?;
+        let mut list = Self::default();
+        for entry in entries {
+            let path = format!("{path}.{}", one_line(&entry.key));
+            let flag = || super::overrides::switch(&entry.value);
+            match entry.key.as_ref() {
+                "allow" => {
+                    let allow = texts(&entry.value).ok_or((path, "a list of models"))?;
+                    list.allow = Some(allow);
+                }
+                "enforce" => list.enforce = Some(flag().ok_or((path, "true or false"))?),
+                "strict" => list.strict = Some(flag().ok_or((path, "true or false"))?),
+                "agents" => {}
+                // It may hold models back.
+                _ => return Err((path, "a key that is known")),
+            }
+        }
+        Ok(list)
+    }
+}
+
+fn texts(node: &Node) -> Option<Vec<String>> {
+    let Value::List(items) = &node.value else {
+        return None;
+    };
+    let texts = items.iter().map(|item| match &item.value {
+        Value::Text(scalar) if !scalar.plain => Some(scalar.text.trim().to_owned()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+fn fits(pattern: &str, model: ScopedModel<'_>) -> bool {
+    let name = without_thinking(model.name);
+    if pattern == INHERIT {
+        return model.parent.map(without_thinking) == Some(name);
+    }
+    fits_glob(&pattern.to_lowercase(), &name.to_lowercase())
+}
+
+fn without_thinking(name: &str) -> &str {
+    match name.rsplit_once(':') {
+        Some((id, level)) if LEVELS.contains(&level) || level == MOST_THINKING => id,
+        _ => name,
+    }
+}
+
+/// Whether a name is as a pattern says, in which `*` stands for any text.
+fn fits_glob(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(name) = name.strip_prefix(start) else {
+        return false;
+    };
+    let ends = name.char_indices().map(|(at, _)| at).chain([name.len()]);
+    let mut ends = ends.filter_map(|at| name.get(at..));
+    ends.any(|end| fits_glob(rest, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ScopeVerdict::{Allowed, Outside, Refused};
+
+    fn read(text: &str) -> Result<ModelScope, (String, &'static str)> {
+        let document = crate::json::parse(text).unwrap();
+        let origin = Origin {
+            file: "settings.json".into(),
+            line: 1,
+        };
+        ModelScope::read(&document.node, origin)
+    }
+
+    #[test]
+    fn a_model_has_to_be_in_the_list_for_all_and_in_that_of_its_agent() {
+        let lists = r#""allow": ["inherit", "openai/GPT-5-*"], "agents": {
+            "worker": { "allow": ["openai/gpt-5-mini"] }, "free": { "enforce": false, "allow": [] } }"#;
+        for (rules, agent, name, is_asked, expected) in [
+            (
+                r#""enforce": true"#,
+                "scout",
+                "openai/gpt-5-nano",
+                true,
+                Allowed,
+            ),
+            (
+                r#""enforce": true"#,
+                "scout",
+                "openai/gpt-5-nano:high",
+                true,
+                Allowed,
+            ),
+            (r#""enforce": true"#, "scout", "local/parent", true, Allowed),
+            (r#""enforce": true"#, "scout", "local/other", true, Refused),
+            (r#""enforce": true"#, "scout", "local/other", false, Outside),
+            (r#""enforce": true"#, "scout", "openai/gpt-5", true, Refused),
+            (
+                r#""enforce": true"#,
+                "worker",
+                "openai/gpt-5-nano",
+                true,
+                Refused,
+            ),
+            (
+                r#""enforce": true"#,
+                "worker",
+                "openai/gpt-5-mini",
+                true,
+                Allowed,
+            ),
+            // An agent's list does not weaken the one for all.
+            (r#""enforce": true"#, "free", "local/other", true, Refused),
+            (
+                r#""enforce": true, "strict": true"#,
+                "scout",
+                "local/other",
+                false,
+                Refused,
+            ),
+            (
+                r#""enforce": true, "strict": true"#,
+                "scout",
+                "local/parent",
+                false,
+                Allowed,
+            ),
+            (r#""enforce": false"#, "scout", "local/other", true, Allowed),
+            (r#""strict": true"#, "scout", "local/other", true, Allowed),
+        ] {
+            let scope = read(&format!("{{ {rules}, {lists} }}")).unwrap();
+            let model = ScopedModel {
+                agent,
+                name,
+                parent: Some("local/parent:high"),
+                is_asked,
+            };
+            assert_eq!(scope.judge(model), expected, "{rules} {agent} {name}");
+        }
+        let scope = read(r#"{ "enforce": true, "allow": ["inherit"] }"#).unwrap();
+        let without_parent = ScopedModel {
+            agent: "scout",
+            name: "a/b",
+            parent: None,
+            is_asked: true,
+        };
+        assert_eq!(scope.judge(without_parent), Refused);
+    }
+
+    #[test]
+    fn a_scope_is_read_whole_or_not_at_all() {
+        for (text, path) in [
+            ("[]", ""),
+            (r#"{ "enforce": "yes", "allow": [] }"#, ".enforce"),
+            (r#"{ "enforce": true }"#, ".allow"),
+            (r#"{ "enforce": true, "allow": "a/*" }"#, ".allow"),
+            (r#"{ "enforce": true, "allow": [1] }"#, ".allow"),
+            (r#"{ "enforce": true, "alow": ["a/*"] }"#, ".alow"),
+            (r#"{ "agents": [] }"#, ".agents"),
+            (
+                r#"{ "agents": { "x": { "allow": 1 } } }"#,
+                ".agents.x.allow",
+            ),
+        ] {
+            let wrong = read(text).map_err(|(path, _)| path);
+            assert_eq!(wrong, Err(path.to_owned()), "{text}");
+        }
+        assert!(read(r#"{ "enforce": true, "agents": { "x": { "allow": [] } } }"#).is_ok());
+    }
+}
