@@ -15,7 +15,9 @@ mod sandbox;
 
 pub use bounded_output::{BoundedOutput, OutputBounds};
 pub use clock::now;
-pub use git::{Bringing, CapturedSubmodule, CapturedTree, Git, GitError, RepositoryPlace};
+pub use git::{
+    AppliedPatch, Bringing, CapturedSubmodule, CapturedTree, Git, GitError, RepositoryPlace,
+};
 pub use keeper::{ExecError, Exit, Keeper, Order, ProcessEnd, Report, StopTokens, Why, keep};
 pub use owner::{Liveness, Owner};
 pub use processes::{
