@@ -20,6 +20,7 @@ mod known_cases;
 mod leaving;
 mod ledger;
 mod limits;
+mod listed_skills;
 mod lists;
 mod live;
 pub(crate) mod mcp_tools;
