@@ -1,11 +1,13 @@
 //! `grove undo` and `grove redo`: the last change to a person's files taken back, and made again.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use grove_exec::Git;
+use grove_fs::files;
 use grove_fs::undo::{Change, StagedEntries, UndoError, remembered};
 use grove_skills::Environment;
+use grove_skills::trusting::{self, WrittenFile};
 use serde_json::json;
 
 use super::runs::environment_of_git;
@@ -14,6 +16,9 @@ use crate::args::UndoArgs;
 use crate::command_error::{CommandError, ErrorKind};
 use crate::output::{Output, page};
 use crate::table::Table;
+
+/// The most bytes of a file that trust can pin.
+const MAX_TRUSTED: u64 = 1 << 20;
 
 /// The two directions.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -63,7 +68,9 @@ pub(super) fn run(
         {
             return Ok(ErrorKind::Finding.exit_code());
         }
+        let before = contents(&files);
         take_back(change, &git)?;
+        keep_trust(environment, &files, &before);
     }
     if arguments.json {
         let files: Vec<_> = files.iter().map(|file| file.to_string_lossy()).collect();
@@ -112,6 +119,25 @@ fn take_back(change: Change, git: &Git) -> Result<(), CommandError> {
             .map_err(CommandError::internal)?;
     }
     Ok(change.forget()?)
+}
+
+/// What is in the files of a change; none where there is no file.
+fn contents(files: &[PathBuf]) -> Vec<Option<Vec<u8>>> {
+    let read = |file: &PathBuf| files::read_bounded(file, MAX_TRUSTED).ok();
+    files.iter().map(read).collect()
+}
+
+/// Lets a trusted project stay trusted with what is as it was again.
+fn keep_trust(environment: &Environment, files: &[PathBuf], before: &[Option<Vec<u8>>]) {
+    for ((path, before), after) in files.iter().zip(before).zip(contents(files)) {
+        let written = WrittenFile {
+            path,
+            before: before.as_deref(),
+            after: after.as_deref(),
+        };
+        // Where it cannot, the file counts as changed, and that is said of it.
+        let _ = trusting::keep_written(environment, &written);
+    }
 }
 
 /// Refuses a change after which something else was staged for its files.

@@ -213,15 +213,15 @@ fn undo_is_listed_tried_and_redone() {
     session.done("skills delete s --yes");
     let last = persons(&session);
     session.done("undo --list").prints([
-        "just now\t3\tgrove skills delete s",
-        "just now\t1\tgrove agents edit a",
+        "just now      3  grove skills delete s",
+        "just now      1  grove agents edit a",
     ]);
     assert_eq!(
         session.json("undo --list")["changes"][1]["command"],
         "agents edit a"
     );
     let tried = session.done("undo --dry-run");
-    tried.prints(["skills/s/SKILL.md"]);
+    let tried = tried.prints(["skills/s/SKILL.md"]);
     tried.says([
         "would undo `grove skills delete s` (just now)",
         "nothing was changed",

@@ -7,7 +7,6 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use grove_catalog::root::Source;
-use grove_catalog::snapshot::Snapshot;
 use grove_exec::Program;
 use grove_plan::{
     AttentionLimits, AuthorFacts, Control, Limits, NodeId, PlannedTask, Request as RunRequest,

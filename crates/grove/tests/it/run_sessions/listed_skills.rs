@@ -49,14 +49,14 @@ fn told(server: &ModelServer) -> Vec<String> {
 const FLAT: usize = 12;
 
 fn person(server: &ModelServer) -> Session {
-    let session = scene(server);
+    let session = scene(server).without_bundled();
     for n in 0..FLAT {
-        let path = format!("home/.agents/skills/team-with-a-long-name/skill-{n:02}");
+        let path = format!("project/.agents/skills/skill-{n:02}");
         session.definition(&path, "", &format!("Body {n:02}."));
     }
     session.definition("elsewhere/kept", "", "Body kept.");
     session.link("home/.grove/skills/linked", "../../../elsewhere/kept");
-    session.definition("project/.grove/skills/near", "", "Body near.");
+    session.definition("home/.agents/skills/near", "", "Body near.");
     session.definition(
         "home/.grove/skills/for-people",
         "disable-model-invocation: true\n",
@@ -80,7 +80,7 @@ fn a_child_reads_every_skill_at_the_location_that_it_was_told() {
         "r1/own.txt",
         "~/own.txt",
         "~/secret.txt",
-        "~/.agents/skills/team-with-a-long-name/skill-00/../../../../secret.txt",
+        "~/.agents/skills/near/../../../secret.txt",
         "r1/../secret.txt",
         "~/.grove/skills/for-people/SKILL.md",
         "~/.grove/agents/reads.md",
@@ -111,14 +111,16 @@ fn a_listed_location_is_not_a_place_to_write() {
     let server = ModelServer::start(Script::chosen_by(|_, request| {
         let request = request.json();
         let turn = request["messages"].as_array().map_or(0, Vec::len) / 2;
-        match (turn, locations(&request).first()) {
+        let told = locations(&request);
+        let path = told.iter().find(|it| it.starts_with("~/.agents"));
+        match (turn, path) {
             (0, Some(path)) => Reply::call("write", json!({ "path": path, "content": "mine" })),
             _ => Reply::text("Done."),
         }
     }))
     .unwrap();
     let session = person(&server);
-    let first = "home/.agents/skills/team-with-a-long-name/skill-00/SKILL.md";
+    let first = "home/.agents/skills/near/SKILL.md";
     let before = session.read(first);
     session.grove(["run", "reads", "Write."]).ok();
     assert_eq!(session.read(first), before);
