@@ -7,12 +7,14 @@ use std::fmt;
 use std::path::PathBuf;
 
 use grove_spec::package::Kind;
+use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
 use crate::digest::Digest;
 use crate::entry::resolving::{FoundFile, NameRules, Unranked, invalid, untrusted};
 use crate::entry::{Entries, Entry, Verdict, VerdictMut, verdict_of_fields};
 use crate::hosts::SameNameRule;
+use crate::identity::name_key;
 use crate::overrides::{Overridden, OwnText};
 use crate::root::Root;
 use crate::state::{Reason, State};
@@ -221,6 +223,32 @@ impl<P: Definition> Definitions<P> {
     }
 }
 
+/// What is said of aliases that lead to another one, by the place of the one that has them.
+fn unreached_aliases<P: Definition>(
+    roots: &[Root],
+    all: &[Defined<P>],
+) -> Vec<(usize, Diagnostic)> {
+    let entries = Entries { roots, all };
+    let mut findings = Vec::new();
+    for (at, one) in all.iter().enumerate() {
+        let aliases = one.aliases().iter().filter(|_| one.state.is_offered());
+        for alias in aliases {
+            let other = entries.find_first(alias).ok().filter(|found| *found != at);
+            let Some(other) = other.and_then(|other| all.get(other)) else {
+                continue;
+            };
+            let (alias, name) = (one_line(alias), one_line(&other.name));
+            let message = if name_key(&other.name) == name_key(&alias) {
+                format!("the alias `{alias}` is the name of another agent, which is used")
+            } else {
+                format!("`{name}` has the alias `{alias}` too and is used for it")
+            };
+            findings.push((at, Diagnostic::new(Code::AgentAlias, message)));
+        }
+    }
+    findings
+}
+
 /// Decides the state of every candidate. Roots come back strongest first, and candidates by root and path.
 ///
 /// `change` changes definitions, or switches them off, before they are ranked. Of several of one name in one root the
@@ -244,6 +272,11 @@ pub(crate) fn resolve<P: Definition>(
         same_name: SameNameRule::One,
         sources_first,
     });
+    for (at, finding) in unreached_aliases(&roots, &all) {
+        if let Some(one) = all.get_mut(at) {
+            one.diagnostics.push(finding);
+        }
+    }
     for one in &mut all {
         for finding in &mut one.diagnostics {
             let root = roots.get(one.root);

@@ -4,6 +4,7 @@
 //! the user's settings arrive as values, and the same input produces the same bytes.
 
 pub mod address;
+pub mod agent_catalog;
 pub mod agents;
 pub mod catalog;
 pub mod chains;

@@ -3,7 +3,8 @@
 //! parse → trust → requirements → enabled → allow-list → name filter → rank → caps. An unusable skill
 //! never shadows a usable one.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
+use std::path::Path;
 use std::sync::Arc;
 
 use grove_spec::config::Settings;
@@ -49,7 +50,6 @@ pub struct Candidate {
 }
 
 /// Everything that decides about skills.
-#[derive(Debug)]
 pub struct Input<'a> {
     /// The roots in any order.
     pub roots: Vec<Root>,
@@ -63,8 +63,15 @@ pub struct Input<'a> {
     pub names: Option<&'a [String]>,
     /// Whose rules apply.
     pub rules: Rules,
+    /// How much the skill of a file was used of late. Asked only where there are more skills than entries.
+    pub used: &'a dyn Fn(&Path) -> u32,
     /// Findings from before: walks and configuration.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+/// No skill was used.
+pub const fn none_used(_: &Path) -> u32 {
+    0
 }
 
 /// The rules in which hosts differ.
@@ -117,6 +124,7 @@ pub fn resolve(input: Input<'_>) -> Snapshot {
         facts,
         names,
         rules,
+        used,
         mut diagnostics,
     } = input;
     let judge = |roots: &[Root], candidate: Candidate| {
@@ -139,6 +147,7 @@ pub fn resolve(input: Input<'_>) -> Snapshot {
         per_root: settings.limits.loaded_per_root.count(),
         per_source: settings.limits.loaded_per_source.count(),
         pinned: rules.trees.then_some(settings.pinned.value.as_slice()),
+        used,
     };
     apply_entry_limits(&mut skills, &roots, &limits, &mut diagnostics);
     let tree = if rules.trees {
@@ -333,6 +342,7 @@ struct EntryLimits<'a> {
     per_source: usize,
     /// Names and ids that go before all others; nothing where a host counts as it finds them.
     pinned: Option<&'a [String]>,
+    used: &'a dyn Fn(&Path) -> u32,
 }
 
 /// Keeps what a root or a source has beyond its limit from being an entry of its own.
@@ -354,20 +364,25 @@ fn apply_entry_limits(
         }
         if let Some(pinned) = limits.pinned {
             of_source.sort_by_cached_key(|at| {
-                let (name, id) = (skills[*at].name(), skills[*at].id());
+                let skill = &skills[*at];
+                let (name, id) = (skill.name(), skill.id());
                 let is_pinned = pinned.iter().any(|pin| pin == name || pin == id);
-                let distance = roots
-                    .get(skills[*at].place.root)
-                    .map(|root| root.standing.distance);
-                (!is_pinned, distance, name.to_owned(), *at)
+                let root = roots.get(skill.place.root);
+                let file = identity::file_below_root(skill.place.layout, id);
+                let used = root.map_or(0, |root| (limits.used)(&root.path.join(file)));
+                let distance = root.map(|root| root.standing.distance);
+                (!is_pinned, Reverse(used), distance, name.to_owned(), *at)
             });
         }
         let (mut in_source, mut in_root) = (0, vec![0; roots.len()]);
         let mut capped = Vec::new();
         // Thousands may be beyond one limit, and are told the same.
         let reason = |whose: &str, limit: usize, key: &str| {
-            let message = format!("the {whose} has more than {limit} skills");
-            let fix = format!("raise `limits.{key}`, or look with --all");
+            let message = format!(
+                "it has no entry of its own, since the {whose} has more than {limit} skills"
+            );
+            let fix =
+                format!("pin it in `catalog.pinned`, raise `limits.{key}`, or look with --all");
             Reason::new("source-limit", message, fix)
         };
         let whose = source.as_str().to_owned() + " source";
@@ -394,7 +409,7 @@ fn apply_entry_limits(
         }
         if !capped.is_empty() {
             let message = format!(
-                "{} of {total} {} skills are beyond the limits of {} a root and {} a source: {}",
+                "{} of {total} {} skills are named in their groups and have no entries of their own, of which a root has at most {} and a source {}: {}",
                 capped.len(),
                 source.as_str(),
                 limits.per_root,

@@ -43,6 +43,14 @@ impl State {
         Self::Invalid,
     ];
 
+    /// The word for people. JSON and options have [`Self::as_str`].
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Capped => "named in its group",
+            state => state.as_str(),
+        }
+    }
+
     /// Whether it may be used at all, be it by its address alone: what takes part in ranking.
     pub const fn is_usable(self) -> bool {
         matches!(self, Self::Ok | Self::Shadowed | Self::Capped)

@@ -78,6 +78,15 @@ pub struct RepositoryPlace {
     pub head: String,
 }
 
+/// What came of applying a patch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AppliedPatch {
+    /// The files that are in conflict afterwards.
+    pub conflicts: Vec<String>,
+    /// It was merged, which stages it; one that was applied as it is, is not staged.
+    pub is_staged: bool,
+}
+
 /// git, with the environment that it sees.
 #[derive(Debug, Clone)]
 pub struct Git {
@@ -331,15 +340,19 @@ impl Git {
     }
 
     /// Puts a patch into a working tree by a three-way merge, or as it is where files are changed. Its names begin with
-    /// the folder `below`. The files that are in conflict afterwards.
+    /// the folder `below`.
     pub fn apply(
         &self,
         folder: &Path,
         patch: &[u8],
         below: &Path,
-    ) -> Result<Vec<String>, GitError> {
+    ) -> Result<AppliedPatch, GitError> {
+        let staged = |conflicts| AppliedPatch {
+            conflicts,
+            is_staged: true,
+        };
         if patch.is_empty() {
-            return Ok(Vec::new());
+            return Ok(staged(Vec::new()));
         }
         let strip = strip(below);
         let words = [
@@ -351,16 +364,62 @@ impl Git {
             "-",
         ];
         let applied = self.run(folder, &words, &[], Some(patch));
-        let names = self.unmerged(folder)?;
+        let conflicts = self.unmerged(folder)?;
         match applied {
             // Files that are changed and not committed are in the way of a merge, but not of a patch that fits.
-            Err(error) if names.is_empty() => {
+            Err(error) if conflicts.is_empty() => {
                 let words = ["apply", "--binary", "--whitespace=nowarn", &strip, "-"];
                 let fits = self.run(folder, &words, &[], Some(patch));
-                fits.map(|_| names).map_err(|_| error)
+                let unstaged = AppliedPatch {
+                    conflicts,
+                    is_staged: false,
+                };
+                fits.map(|_| unstaged).map_err(|_| error)
             }
-            _ => Ok(names),
+            _ => Ok(staged(conflicts)),
         }
+    }
+
+    /// The paths that a patch changes. Its names begin with the folder `below`.
+    pub fn paths_of(
+        &self,
+        folder: &Path,
+        patch: &[u8],
+        below: &Path,
+    ) -> Result<Vec<String>, GitError> {
+        if patch.is_empty() {
+            return Ok(Vec::new());
+        }
+        let words = ["apply", "--numstat", "-z", &strip(below), "-"];
+        let listed = names(&self.run(folder, &words, &[], Some(patch))?);
+        let path = |line: &String| line.splitn(3, '\t').nth(2).map(str::to_owned);
+        Ok(listed.iter().filter_map(path).collect())
+    }
+
+    /// The entries of the index for some paths below the top folder, in the form in which git lists them.
+    pub fn staged_entries(&self, top: &Path, paths: &[String]) -> Result<String, GitError> {
+        let listed = names(&self.run(top, &["ls-files", "--stage", "-z"], &[], None)?);
+        let is_asked = |entry: &&String| {
+            let path = entry.split_once('\t').map(|(_, path)| path);
+            path.is_some_and(|path| paths.iter().any(|asked| asked == path))
+        };
+        let entries = listed.iter().filter(is_asked);
+        Ok(entries.flat_map(|entry| [entry, "\0"]).collect())
+    }
+
+    /// Replaces what the index has for some paths by entries in that form.
+    pub fn stage_entries(
+        &self,
+        top: &Path,
+        paths: &[String],
+        entries: &str,
+    ) -> Result<(), GitError> {
+        let paths: String = paths.iter().flat_map(|path| [path, "\0"]).collect();
+        let words = ["update-index", "--force-remove", "-z", "--stdin"];
+        self.run(top, &words, &[], Some(paths.as_bytes()))?;
+        let words = ["update-index", "-z", "--index-info"];
+        self.run(top, &words, &[], Some(entries.as_bytes()))?;
+        Ok(())
     }
 
     /// The files of a working tree that are in conflict.

@@ -16,7 +16,8 @@ mod sandbox;
 pub use bounded_output::{BoundedOutput, OutputBounds};
 pub use clock::now;
 pub use git::{
-    Bringing, CapturedSubmodule, CapturedTree, Git, GitError, GuardedRepository, RepositoryPlace,
+    AppliedPatch, Bringing, CapturedSubmodule, CapturedTree, Git, GitError, GuardedRepository,
+    RepositoryPlace,
 };
 pub use keeper::{ExecError, Exit, Keeper, Order, ProcessEnd, Report, StopTokens, Why, keep};
 pub use owner::{Liveness, Owner};

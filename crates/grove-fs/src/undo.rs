@@ -5,6 +5,7 @@
 //! leaves files that are as they were or as they were to be, and undoing takes both for what they are. Anything else
 //! was changed by somebody since, and then nothing is undone. Records are bounded in number and size; the oldest go.
 
+mod reverting;
 mod trees;
 
 use std::collections::BTreeMap;
@@ -15,11 +16,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::atomic::{self, Replaced};
+use crate::atomic;
 use crate::error::FsError;
 use crate::files;
 use crate::lock::Lock;
-use crate::spot::Spot;
+
+pub use reverting::{Change, RememberedChange, UndoError, remembered};
 
 /// The folder of records in the state folder.
 const FOLDER: &str = "undo";
@@ -29,7 +31,13 @@ const MAX_RECORDS: usize = 50;
 const MAX_BYTES: u64 = 128 << 20;
 /// How much of a record says what the rest is.
 const MAX_HEAD: u64 = 32 << 20;
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// The version before staged entries.
+const OLDEST_VERSION: u32 = 1;
+/// The folder of changes that were undone, in that of records.
+const UNDONE: &str = "undone";
+/// The file that names the last command, where it changed nothing.
+const UNCHANGED: &str = "unchanged";
 /// How long another command may take that changes something.
 const WAIT: Duration = Duration::from_secs(10);
 
@@ -44,6 +52,21 @@ pub enum After<'a> {
     Folder,
     /// Nothing.
     Nothing,
+    /// What another program makes of it, which is looked at once it has ended.
+    Unknown,
+}
+
+/// What git has staged for some paths of a repository, before a change and after it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StagedEntries {
+    /// The top folder of the working tree.
+    pub repository: PathBuf,
+    /// The paths below it.
+    pub paths: Vec<String>,
+    /// The entries before, in the form in which git lists them.
+    pub before: String,
+    /// The entries after.
+    pub after: String,
 }
 
 /// The record of one command, begun when it keeps something for the first time.
@@ -51,7 +74,7 @@ pub enum After<'a> {
 pub struct Recording {
     /// Where records are; none where there is no state folder, and then nothing is kept.
     folder: Option<PathBuf>,
-    /// The command, in words.
+    /// The command, in words; empty for one that only looks.
     command: String,
     begun: Mutex<Option<Begun>>,
 }
@@ -70,6 +93,8 @@ struct Record {
     version: u32,
     command: String,
     paths: BTreeMap<PathBuf, Kept>,
+    #[serde(default)]
+    staged: Vec<StagedEntries>,
 }
 
 /// What is known of one path.
@@ -109,16 +134,22 @@ impl There {
         }
     }
 
-    fn of(after: After<'_>) -> Self {
+    fn of_file(content: &[u8]) -> Self {
+        Self::File {
+            digest: digest(content),
+            size: content.len(),
+            mode: 0,
+        }
+    }
+
+    /// What is said to be there; none for what is not known yet.
+    fn of(after: After<'_>) -> Option<Self> {
         match after {
-            After::File(content) => Self::File {
-                digest: digest(content),
-                size: content.len(),
-                mode: 0,
-            },
-            After::Link(target) => Self::Link(target.to_path_buf()),
-            After::Folder => Self::Folder { mode: 0 },
-            After::Nothing => Self::Nothing,
+            After::File(content) => Some(Self::of_file(content)),
+            After::Link(target) => Some(Self::Link(target.to_path_buf())),
+            After::Folder => Some(Self::Folder { mode: 0 }),
+            After::Nothing => Some(Self::Nothing),
+            After::Unknown => None,
         }
     }
 }
@@ -161,15 +192,45 @@ impl Recording {
         }
         begun.write()
     }
+
+    /// Completes the record of what another program changed: what it left at the paths that were kept for it, and what
+    /// git has staged. Until then such a change cannot be undone.
+    pub fn settle(&self, staged: Vec<StagedEntries>) -> Result<(), FsError> {
+        let mut begun = lock(&self.begun);
+        let Some(begun) = &mut *begun else {
+            return Ok(());
+        };
+        for (path, kept) in &mut begun.record.paths {
+            if kept.after.is_empty() {
+                kept.after.push(look(path)?.0);
+            }
+        }
+        begun.record.staged.extend(staged);
+        begun.write()
+    }
 }
 
 impl Drop for Recording {
-    /// A record of a command that changed nothing is no record.
+    /// A record of a command that changed nothing is no record. That command is named, since the change that is the
+    /// last one then is an older one.
     fn drop(&mut self) {
-        if let Some(begun) = lock(&self.begun).take()
-            && begun.record.is_as_before().unwrap_or(false)
-        {
-            let _ = files::remove(&begun.file);
+        let Some(folder) = &self.folder else { return };
+        let has_changed = match lock(&self.begun).take() {
+            None => false,
+            Some(begun) => {
+                let is_as_before = begun.record.is_as_before().unwrap_or(false);
+                if is_as_before {
+                    let _ = files::remove(&begun.file);
+                }
+                !is_as_before
+            }
+        };
+        let file = folder.join(UNCHANGED);
+        let has_older = || numbers(folder).is_ok_and(|numbers| !numbers.is_empty());
+        if has_changed {
+            let _ = files::remove(&file);
+        } else if !self.command.is_empty() && has_older() {
+            let _ = atomic::write_mode(&file, self.command.as_bytes(), 0o600);
         }
     }
 }
@@ -180,11 +241,7 @@ impl Begun {
         let last = numbers(folder)?.pop().unwrap_or(0);
         Ok(Self {
             file: folder.join(file_name(last + 1)),
-            record: Record {
-                version: VERSION,
-                command: command.to_owned(),
-                paths: BTreeMap::new(),
-            },
+            record: Record::new(command),
             contents: Vec::new(),
             _lock: lock,
         })
@@ -193,7 +250,7 @@ impl Begun {
     fn keep(&mut self, path: PathBuf, after: After<'_>) -> Result<(), FsError> {
         let after = There::of(after);
         if let Some(kept) = self.record.paths.get_mut(&path) {
-            kept.after.push(after);
+            kept.after.extend(after);
             return Ok(());
         }
         let (before, content) = look(&path)?;
@@ -208,176 +265,63 @@ impl Begun {
         }
         let kept = Kept {
             before,
-            after: vec![after],
+            after: after.into_iter().collect(),
             at,
         };
         self.record.paths.insert(path, kept);
         Ok(())
     }
 
+    /// Writes the record. What was undone before cannot be redone on top of this change.
     fn write(&self) -> Result<(), FsError> {
-        let fail = |error: serde_json::Error| FsError::new("write", &self.file, error);
-        let mut bytes = serde_json::to_vec(&self.record).map_err(fail)?;
-        if bytes.len() as u64 > MAX_HEAD {
-            return Err(too_large(&self.file));
-        }
-        bytes.push(b'\n');
-        bytes.extend(&self.contents);
-        atomic::write_mode(&self.file, &bytes, 0o600)?;
+        write(&self.file, &self.record, &self.contents)?;
         let Some(folder) = self.file.parent() else {
             return Ok(());
         };
-        let mut left = (MAX_RECORDS, MAX_BYTES + MAX_HEAD);
-        for number in numbers(folder)?.into_iter().rev() {
-            let file = folder.join(file_name(number));
-            let size = files::size(&file)?;
-            let is_first = left.0 == MAX_RECORDS;
-            match (left.0.checked_sub(1), left.1.checked_sub(size)) {
-                (Some(records), Some(bytes)) => left = (records, bytes),
-                _ if is_first => left = (MAX_RECORDS - 1, 0),
-                _ => {
-                    left = (0, 0);
-                    files::remove(&file)?;
-                }
-            }
-        }
-        Ok(())
+        files::remove_folder(&folder.join(UNDONE))?;
+        keep_newest(folder)
     }
 }
 
-/// The last change, which can be taken back.
-#[derive(Debug)]
-pub struct LastChange {
-    file: PathBuf,
-    record: Record,
-    contents: Vec<u8>,
-    _lock: Lock,
-}
-
-/// Why a change is not taken back.
-#[derive(Debug, thiserror::Error)]
-pub enum UndoError {
-    /// Somebody changed this since.
-    #[error("{} was changed since", .0.display())]
-    ChangedSince(PathBuf),
-    /// The record is not one that is understood here.
-    #[error("{} is not a record of a change, or a later version wrote it", .0.display())]
-    Unreadable(PathBuf),
-    /// Something could not be read or written.
-    #[error(transparent)]
-    Fs(#[from] FsError),
-}
-
-impl LastChange {
-    /// The last change that is remembered, if there is one. Nobody changes anything until it is dropped.
-    pub fn find(state: &Path) -> Result<Option<Self>, UndoError> {
-        let folder = state.join(FOLDER);
-        if !files::is_folder(&folder) {
-            return Ok(None);
+impl Record {
+    fn new(command: &str) -> Self {
+        Self {
+            version: VERSION,
+            command: command.to_owned(),
+            paths: BTreeMap::new(),
+            staged: Vec::new(),
         }
-        let lock = take_lock(&folder)?;
-        let Some(number) = numbers(&folder)?.pop() else {
-            return Ok(None);
-        };
+    }
+}
+
+fn write(file: &Path, record: &Record, contents: &[u8]) -> Result<(), FsError> {
+    let fail = |error: serde_json::Error| FsError::new("write", file, error);
+    let mut bytes = serde_json::to_vec(record).map_err(fail)?;
+    if bytes.len() as u64 > MAX_HEAD {
+        return Err(too_large(file));
+    }
+    bytes.push(b'\n');
+    bytes.extend(contents);
+    atomic::write_mode(file, &bytes, 0o600)
+}
+
+/// Removes the oldest records until the rest is within the bounds.
+fn keep_newest(folder: &Path) -> Result<(), FsError> {
+    let mut left = (MAX_RECORDS, MAX_BYTES + MAX_HEAD);
+    for number in numbers(folder)?.into_iter().rev() {
         let file = folder.join(file_name(number));
-        let (record, contents) = read(&file)?;
-        Ok(Some(Self {
-            file,
-            record,
-            contents,
-            _lock: lock,
-        }))
+        let size = files::size(&file)?;
+        let is_first = left.0 == MAX_RECORDS;
+        match (left.0.checked_sub(1), left.1.checked_sub(size)) {
+            (Some(records), Some(bytes)) => left = (records, bytes),
+            _ if is_first => left = (MAX_RECORDS - 1, 0),
+            _ => {
+                left = (0, 0);
+                files::remove(&file)?;
+            }
+        }
     }
-
-    /// The command that made it, in words.
-    pub fn command(&self) -> &str {
-        &self.record.command
-    }
-
-    /// Makes every path what it was, if each still is what was made of it; gives the files and links that are different
-    /// now.
-    ///
-    /// Everything is looked at before anything is changed. Whoever is killed in between can do it again.
-    pub fn undo(self) -> Result<Vec<PathBuf>, UndoError> {
-        let mut different = Vec::new();
-        for (path, kept) in &self.record.paths {
-            let (there, _) = look(path)?;
-            let is_ours = kept.after.iter().any(|after| after.is_like(&there));
-            if !is_ours && !there.is_like(&kept.before) {
-                return Err(UndoError::ChangedSince(path.clone()));
-            }
-            if files::without_links_above(path)? != *path {
-                return Err(UndoError::ChangedSince(path.clone()));
-            }
-            if there != kept.before {
-                different.push((path, kept, there));
-            }
-        }
-        let mut done = Vec::new();
-        // What takes the place of something else needs that gone first, and folders are there before what is in them.
-        for (path, kept, there) in different.iter().rev() {
-            if !there.is_like(&kept.before) && !is_file(&kept.before, there) {
-                take_away(path, there)?;
-            }
-        }
-        for (path, kept, there) in &different {
-            self.put_back(path, kept, there)?;
-            let is_folder = |there: &There| matches!(there, There::Folder { .. });
-            if !is_folder(there) && !is_folder(&kept.before) {
-                done.push((*path).clone());
-            }
-        }
-        files::remove(&self.file)?;
-        Ok(done)
-    }
-
-    fn put_back(&self, path: &Path, kept: &Kept, there: &There) -> Result<(), UndoError> {
-        if matches!(kept.before, There::Nothing | There::Other) {
-            return Ok(());
-        }
-        if let Some(folder) = path.parent() {
-            files::make_folder(folder)?;
-        }
-        let spot = Spot::unlinked(path)?;
-        match &kept.before {
-            There::Nothing | There::Other => {}
-            There::Folder { mode } => spot.make_folder(*mode)?,
-            There::Link(target) => spot.make_link(target)?,
-            There::File { size, mode, .. } => {
-                let content = self.contents.get(kept.at..kept.at + size);
-                let content = content.ok_or_else(|| UndoError::Unreadable(self.file.clone()))?;
-                if is_file(&kept.before, there) {
-                    let now = spot.read(MAX_BYTES)?;
-                    match atomic::replace_with_mode(&spot, &now, content, *mode)? {
-                        Replaced::Done => {}
-                        Replaced::Changed => {
-                            return Err(UndoError::ChangedSince(path.to_path_buf()));
-                        }
-                    }
-                } else {
-                    atomic::create_at(&spot, content, Some(*mode))?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Whether a file takes the place of a file.
-fn is_file(before: &There, there: &There) -> bool {
-    matches!((before, there), (There::File { .. }, There::File { .. }))
-}
-
-/// Removes what a command made. A folder in which somebody put something stays.
-fn take_away(path: &Path, there: &There) -> Result<(), FsError> {
-    match there {
-        There::File { .. } | There::Link(_) => Spot::unlinked(path)?.remove_it(),
-        There::Folder { .. } => {
-            let _ = Spot::unlinked(path)?.remove_folder();
-            Ok(())
-        }
-        There::Nothing | There::Other => Ok(()),
-    }
+    Ok(())
 }
 
 /// What a file was before the earliest of a row of commands of one name, each of which found it as the last one left
@@ -391,7 +335,7 @@ pub fn original(
     let folder = state.join(FOLDER);
     let path = files::without_links_above(path)?;
     let mut found: Option<Option<Vec<u8>>> = None;
-    let mut expected = There::of(After::File(now));
+    let mut expected = There::of_file(now);
     for number in numbers(&folder)?.into_iter().rev() {
         let Ok((record, contents)) = read(&folder.join(file_name(number))) else {
             continue;
@@ -433,7 +377,7 @@ fn read(file: &Path) -> Result<(Record, Vec<u8>), UndoError> {
     let end = end.ok_or_else(unreadable)?;
     let head = bytes.get(..end).unwrap_or_default();
     let record: Record = serde_json::from_slice(head).map_err(|_| unreadable())?;
-    if record.version != VERSION {
+    if !(OLDEST_VERSION..=VERSION).contains(&record.version) {
         return Err(unreadable());
     }
     let contents = bytes.get(end + 1..).unwrap_or_default();
@@ -519,6 +463,15 @@ mod tests {
         folder: tempfile::TempDir,
     }
 
+    fn revert(change: Option<Change>) -> Result<Vec<PathBuf>, UndoError> {
+        let Some(change) = change else {
+            return Ok(Vec::new());
+        };
+        let files = change.put_back()?;
+        change.forget()?;
+        Ok(files)
+    }
+
     impl Place {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
@@ -542,10 +495,11 @@ mod tests {
         }
 
         fn undo(&self) -> Result<Vec<PathBuf>, UndoError> {
-            match LastChange::find(&self.state())? {
-                Some(last) => last.undo(),
-                None => Ok(Vec::new()),
-            }
+            revert(Change::last(&self.state())?)
+        }
+
+        fn redo(&self) -> Result<Vec<PathBuf>, UndoError> {
+            revert(Change::last_undone(&self.state())?)
         }
 
         /// Every path with what is there.
@@ -580,7 +534,124 @@ mod tests {
         assert_eq!(place.all(), second, "also the folders are gone");
         assert_eq!(place.undo().unwrap(), [place.own("a")]);
         assert_eq!(place.all(), first);
-        assert!(LastChange::find(&place.state()).unwrap().is_none());
+        assert!(Change::last(&place.state()).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_was_undone_can_be_redone_in_order_until_something_else_changes() {
+        let place = Place::new();
+        fs::write(place.own("a"), "one").unwrap();
+        fs::set_permissions(place.own("a"), fs::Permissions::from_mode(0o750)).unwrap();
+        let mut states = vec![place.all()];
+        place.write("a", b"two");
+        states.push(place.all());
+        place.write("deep/er/b", b"new");
+        states.push(place.all());
+        let recording = Recording::new(Some(&place.state()), "tree");
+        recording.remove_tree(&place.own("deep")).unwrap();
+        drop(recording);
+        states.push(place.all());
+        for n in (0..3).rev() {
+            place.undo().unwrap();
+            assert_eq!(place.all(), states[n], "undone to {n}");
+        }
+        assert!(Change::last(&place.state()).unwrap().is_none());
+        for (n, state) in states.iter().enumerate().skip(1) {
+            place.redo().unwrap();
+            assert_eq!(place.all(), *state, "redone to {n}");
+        }
+        assert!(Change::last_undone(&place.state()).unwrap().is_none());
+        place.undo().unwrap();
+        assert_eq!(place.all(), states[2]);
+        place.write("c", b"other");
+        assert!(Change::last_undone(&place.state()).unwrap().is_none());
+    }
+
+    #[test]
+    fn undoing_that_was_killed_can_be_finished_or_redone() {
+        for redoes in [false, true] {
+            let place = Place::new();
+            fs::write(place.own("a"), "old").unwrap();
+            let before = place.all();
+            place.write("a", b"new");
+            let after = place.all();
+            let change = Change::last(&place.state()).unwrap().unwrap();
+            // Killed before the record is forgotten: both ways are open.
+            change.put_back().unwrap();
+            drop(change);
+            assert_eq!(place.all(), before);
+            if redoes {
+                place.redo().unwrap();
+                assert_eq!(place.all(), after);
+            }
+            place.undo().unwrap();
+            assert_eq!(place.all(), before);
+            place.redo().unwrap();
+            assert_eq!(place.all(), after);
+        }
+    }
+
+    #[test]
+    fn what_another_program_made_of_a_file_is_known_once_it_is_settled() {
+        for is_settled in [true, false] {
+            let place = Place::new();
+            fs::write(place.own("a"), "one").unwrap();
+            let before = place.all();
+            let recording = Recording::new(Some(&place.state()), "merge");
+            let (a, b) = (place.own("a"), place.own("deep/b"));
+            let changes = [(&*a, After::Unknown), (&*b, After::Unknown)];
+            recording.keep(&changes).unwrap();
+            fs::write(&a, "merged").unwrap();
+            fs::create_dir(place.own("deep")).unwrap();
+            fs::write(&b, "made").unwrap();
+            let staged = StagedEntries {
+                repository: place.own(""),
+                paths: vec!["a".to_owned()],
+                before: "1".to_owned(),
+                after: "2".to_owned(),
+            };
+            if is_settled {
+                recording.settle(vec![staged.clone()]).unwrap();
+            }
+            drop(recording);
+            if is_settled {
+                let change = Change::last(&place.state()).unwrap().unwrap();
+                assert_eq!(change.staged(), [staged]);
+                drop(change);
+                assert_eq!(place.undo().unwrap(), [a, b]);
+                assert_eq!(place.all(), before);
+                let change = Change::last_undone(&place.state()).unwrap().unwrap();
+                let staged = &change.staged()[0];
+                assert_eq!((&*staged.before, &*staged.after), ("2", "1"));
+            } else {
+                assert!(matches!(place.undo(), Err(UndoError::ChangedSince(_))));
+            }
+        }
+    }
+
+    #[test]
+    fn a_command_that_changed_nothing_since_is_named_until_something_is_undone() {
+        let place = Place::new();
+        drop(Recording::new(Some(&place.state()), "first"));
+        place.write("a", b"1");
+        place.write("b", b"1");
+        let since = || {
+            let change = Change::last(&place.state()).unwrap().unwrap();
+            change.unchanged_since()
+        };
+        assert_eq!(since(), None);
+        drop(Recording::new(Some(&place.state()), ""));
+        assert_eq!(since(), None, "one that only looks");
+        drop(Recording::new(Some(&place.state()), "apply x"));
+        assert_eq!(since().as_deref(), Some("apply x"));
+        place.undo().unwrap();
+        assert_eq!(since(), None);
+        drop(Recording::new(Some(&place.state()), "apply x"));
+        place.write("b", b"1");
+        assert_eq!(since(), None);
+        let all = remembered(&place.state()).unwrap();
+        let all: Vec<_> = all.iter().map(|it| (&*it.command, it.files)).collect();
+        assert_eq!(all, [("write b", 1), ("write a", 1)]);
     }
 
     #[test]
@@ -645,7 +716,7 @@ mod tests {
         recording.keep(&[(&file, After::File(b"1"))]).unwrap();
         fs::write(&file, "1").unwrap();
         drop(recording);
-        let last = LastChange::find(&place.state()).unwrap().unwrap();
+        let last = Change::last(&place.state()).unwrap().unwrap();
         assert_eq!(last.command(), "write a");
     }
 
@@ -708,7 +779,7 @@ mod tests {
                 .rename_tree(&place.own("s"), &place.own("t"))
                 .is_err()
         );
-        assert!(LastChange::find(&place.state()).unwrap().is_none());
+        assert!(Change::last(&place.state()).unwrap().is_none());
     }
 
     #[test]

@@ -355,6 +355,9 @@ pub struct Place {
     pub folder: PathBuf,
     /// Folders and files outside it that the child may read: its skills and their index files.
     pub readable: Vec<PathBuf>,
+    /// What locations in its catalog begin with instead of a folder.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub location_aliases: BTreeMap<String, PathBuf>,
     /// The working tree of its own that it works in, instead of the folder itself.
     #[serde(default)]
     pub worktree: Option<WorktreePlan>,

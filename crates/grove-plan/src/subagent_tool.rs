@@ -107,8 +107,8 @@ pub const ACTIONS: &[ToolAction] = &[
     action(
         "list",
         false,
-        "optionally what",
-        "lists agents, chains and runs",
+        "optionally what, task",
+        "lists agents, those that fit a task first, chains and runs",
     ),
     action("get", false, "agent or chainName", "shows it in full"),
     action(
@@ -145,7 +145,12 @@ const OWN: &[(&str, &str, bool, &str)] = &[
         false,
         "how long to wait at most, 1 to 50",
     ),
-    ("what", "string", false, "`agents`, `chains` or `runs`"),
+    (
+        "what",
+        "string",
+        false,
+        "`agents`, `chains`, `runs`, or a group of agents from a list",
+    ),
     ("scope", "string", false, "`user` or `project`"),
 ];
 

@@ -135,6 +135,9 @@ pub struct ChildRequest {
     pub setup_hook_text: Option<Vec<u8>>,
     /// Folders outside it that it may read.
     pub readable: Vec<PathBuf>,
+    /// What locations in its catalog begin with instead of a folder.
+    #[serde(default)]
+    pub location_aliases: BTreeMap<String, PathBuf>,
     /// What it may spend.
     pub limits: Limits,
     /// The JSON Schema that its output has to meet.
@@ -466,6 +469,7 @@ fn node(
         place: Place {
             folder: request.folder.clone(),
             readable: request.readable.clone(),
+            location_aliases: request.location_aliases.clone(),
             worktree: request.worktree.clone(),
         },
         limits,

@@ -241,10 +241,9 @@ impl SkillsRequest {
             text => text,
         };
         let digest = &told.catalog.digest;
-        let environment = &look.world.environment;
         let mut text = match self.since {
             None => whole.to_owned(),
-            Some(since) => match told.since(&since, asked.style, environment) {
+            Some(since) => match told.since(&since, &asked, look) {
                 Some(changes) if changes.is_empty() => {
                     return Ok(format!(
                         "Nothing has changed in the catalog.\ncatalog digest: {digest}\n"

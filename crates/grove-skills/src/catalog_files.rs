@@ -1,16 +1,16 @@
-//! The files around a catalog: index files that its text leads to, and texts to compare later ones with.
+//! The files around a catalog: index files that its text leads to, and records to compare later ones with.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use grove_catalog::catalog::{Catalog, IndexFile};
+use grove_catalog::catalog::{Catalog, IndexFile, KnownSkills};
 use grove_fs::atomic::{self, Durability};
 use grove_fs::{FsError, cache_file, files};
 
 use crate::environment::Environment;
 
-/// Texts that are kept for `since`; older ones are forgotten.
-const KEPT_TEXTS: usize = 100;
+/// Records that are kept for `since`; older ones are forgotten.
+const KEPT_RECORDS: usize = 100;
 
 /// Index files that are kept; a large library has a few hundred.
 const KEPT_INDEX_FILES: usize = 20_000;
@@ -18,8 +18,8 @@ const KEPT_INDEX_FILES: usize = 20_000;
 /// A conversation that goes on longer than this without a new catalog is none.
 const READ_FOR: Duration = Duration::from_hours(24 * 7);
 
-/// A text that is larger was not written by us.
-const LARGEST_TEXT: u64 = 16 << 20;
+/// A record that is larger was not written by us.
+const LARGEST_RECORD: u64 = 16 << 20;
 
 /// Where index files are when nobody says otherwise; none without a cache folder.
 pub fn index_dir(environment: &Environment) -> Option<PathBuf> {
@@ -49,26 +49,30 @@ pub fn forget_old_index(folder: &Path) {
     cache_file::forget(folder, KEPT_INDEX_FILES, READ_FOR, ours);
 }
 
-/// Keeps a catalog's text under its digest, so that a later one can be compared with it.
-pub fn keep_text(environment: &Environment, catalog: &Catalog) -> Result<(), FsError> {
-    let Some(path) = text_file(environment, &catalog.digest.to_string()) else {
+/// Keeps which skills a catalog stands for under its digest, so that a later one can be compared with it.
+pub fn keep_known(
+    environment: &Environment,
+    catalog: &Catalog,
+    known: &KnownSkills,
+) -> Result<(), FsError> {
+    let Some(path) = record_file(environment, &catalog.digest.to_string()) else {
         return Ok(());
     };
-    if has_text(&path, &catalog.text) {
+    let text = known.to_text();
+    if has_text(&path, &text) {
         return Ok(());
     }
-    atomic::write(&path, catalog.text.as_bytes(), Durability::Cache)?;
+    atomic::write(&path, text.as_bytes(), Durability::Cache)?;
     if let Some(folder) = path.parent() {
-        cache_file::keep_newest(folder, KEPT_TEXTS);
+        cache_file::keep_newest(folder, KEPT_RECORDS);
     }
     Ok(())
 }
 
-/// The text of the catalog with a digest, if it is still known.
-pub fn kept_text(environment: &Environment, digest: &str) -> Option<String> {
-    let bytes = files::read_bounded(&text_file(environment, digest)?, LARGEST_TEXT).ok()?;
-    let text = String::from_utf8(bytes).ok()?;
-    (grove_catalog::Digest::of(text.as_bytes()).to_string() == digest).then_some(text)
+/// The skills that the catalog with a digest stands for, if they are still known.
+pub fn kept_known(environment: &Environment, digest: &str) -> Option<KnownSkills> {
+    let bytes = files::read_bounded(&record_file(environment, digest)?, LARGEST_RECORD).ok()?;
+    KnownSkills::parse(std::str::from_utf8(&bytes).ok()?)
 }
 
 /// Whether a file has this text.
@@ -77,8 +81,8 @@ fn has_text(path: &Path, text: &str) -> bool {
     there.is_ok_and(|there| there == text.as_bytes())
 }
 
-fn text_file(environment: &Environment, digest: &str) -> Option<PathBuf> {
+fn record_file(environment: &Environment, digest: &str) -> Option<PathBuf> {
     let plain = digest.len() == 64 && digest.bytes().all(|b| b.is_ascii_hexdigit());
     let folder = environment.cache.as_ref()?.join("catalogs");
-    plain.then(|| folder.join(format!("{digest}.txt")))
+    plain.then(|| folder.join(format!("{digest}.skills")))
 }

@@ -31,6 +31,7 @@ use crate::skill_inputs::SkillInputs;
 use crate::skill_path::SkillPath;
 use crate::sources::{SkillFiles, Sources, WidenedSkills};
 use crate::troubles::file_error;
+use crate::usage::EarlierUsage;
 use crate::world::World;
 use crate::{agents, chains, trusting};
 
@@ -119,6 +120,8 @@ pub struct Library {
     agent_files: DefinitionMemory<agent::Parsed>,
     chain_files: DefinitionMemory<chain::Parsed>,
     last: Option<Published>,
+    /// What was used before it began.
+    usage: Arc<EarlierUsage>,
     counts: Counts,
     keeping: Keeping,
     /// Findings of whoever watches; they are in every snapshot from the next look on.
@@ -159,6 +162,7 @@ impl Library {
     pub fn new(environment: Environment, request: Request) -> Self {
         Self {
             grants: trusting::store(&environment),
+            usage: Arc::new(EarlierUsage::new(&environment)),
             environment: Arc::new(environment),
             request: Arc::new(request),
             skill_roots: BTreeMap::new(),
@@ -430,6 +434,7 @@ impl Library {
                 facts: Arc::clone(&shared.1),
                 names: self.request.names.clone(),
                 rules: rules.clone(),
+                usage: Arc::clone(&self.usage),
                 diagnostics: diagnostics.clone(),
             }
         };

@@ -48,6 +48,7 @@ use crate::library::{Library, Look};
 use crate::planning::PlannedRoot;
 use crate::request::{Parts, Request, View};
 use crate::sources::Sources;
+use crate::trusting::{self, WrittenFile};
 
 /// How long another command may take that changes something.
 const WAIT: Duration = Duration::from_secs(10);
@@ -340,6 +341,17 @@ impl Manager {
     }
 
     /// What is to be known about an agent or a chain after its file was written.
+    /// Lets a trusted project stay trusted with what was written in it. What is in the way leaves the file changed, and
+    /// that is said of it.
+    fn keep_trust(&self, path: &Path, before: Option<&str>, after: &str) {
+        let written = WrittenFile {
+            path,
+            before: before.map(str::as_bytes),
+            after: Some(after.as_bytes()),
+        };
+        let _ = trusting::keep_written(&self.look.world.environment, &written);
+    }
+
     fn report<E: Managed>(
         &mut self,
         name: &str,

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::Digest;
 use grove_catalog::agents::{Agent, Agents};
-use grove_catalog::catalog::{self, Budget, IndexFile, Style};
-use grove_catalog::prompt::{self, Base, Instructions, Own, Prompt, Read};
-use grove_catalog::snapshot::Snapshot;
+use grove_catalog::catalog::{self, Budget, IndexFile, LocationAlias, Style};
+use grove_catalog::prompt::{self, Base, BlockKind, Instructions, Own, Prompt, Read};
+use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_fs::FsError;
 use grove_spec::agent::{Format, PromptMode, SkillInjection};
 use grove_spec::config::Settings;
@@ -51,6 +51,10 @@ pub struct PromptOptions {
 pub struct AgentPrompt {
     /// The prompt.
     pub prompt: Prompt,
+    /// Folders and files of the skills that the prompt tells of, and nothing else.
+    pub skill_folders: Vec<PathBuf>,
+    /// What the short beginnings of locations in the inherited catalog stand for.
+    pub location_aliases: Vec<LocationAlias>,
     /// The index files of the catalog that the agent inherits.
     index: Vec<IndexFile>,
     index_dir: PathBuf,
@@ -166,6 +170,8 @@ pub fn prompt_at(
     let budget = options.budget.unwrap_or(limits.preload_chars.count());
     let mut made = AgentPrompt {
         prompt: prompt::assemble(skills, &own, &chosen, &read, budget),
+        skill_folders: Vec::new(),
+        location_aliases: Vec::new(),
         index: Vec::new(),
         index_dir: PathBuf::new(),
     };
@@ -173,6 +179,7 @@ pub fn prompt_at(
     if own.agent.inherit_skills {
         inherit_catalog(world, settings, skills, &mut made);
     }
+    made.skill_folders = skill_folders(skills, &made);
     made.prompt
         .put_base(&own, options.base.as_ref(), &instructions);
     // What is wrong with its file or its overrides is a warning about its prompt too.
@@ -267,6 +274,28 @@ fn project_instructions(
     found.files
 }
 
+/// The folders of the skills that a prompt tells of: those that it has whole or lists, and those of its catalog, which
+/// names everything that a model may invoke. A skill that is one file has no folder of its own.
+fn skill_folders(skills: &Snapshot, made: &AgentPrompt) -> Vec<PathBuf> {
+    let Prompt { active, listed, .. } = &made.prompt;
+    let mut blocks = made.prompt.blocks.iter();
+    let has_catalog = blocks.any(|block| block.kind == BlockKind::Catalog);
+    let is_told = |skill: &&Skill| {
+        let address = skills.address(skill);
+        let is_in_catalog = has_catalog && skill.model_invocable();
+        is_in_catalog || active.contains(&address) || listed.contains(&address)
+    };
+    let told = skills.skills.iter().filter(is_told);
+    let folder = |skill: &Skill| {
+        let file = skills.location(&skill.place);
+        match (file.file_name(), file.parent()) {
+            (Some(name), Some(folder)) if name == "SKILL.md" => folder.to_path_buf(),
+            _ => file,
+        }
+    };
+    told.map(folder).collect()
+}
+
 /// Adds the catalog without the skills that the agent was given by name.
 fn inherit_catalog(world: &World, settings: &Settings, skills: &Snapshot, made: &mut AgentPrompt) {
     let environment = &world.environment;
@@ -293,5 +322,6 @@ fn inherit_catalog(world: &World, settings: &Settings, skills: &Snapshot, made: 
     );
     made.prompt.add_catalog(&catalog.text);
     made.index = catalog.index;
+    made.location_aliases = catalog.location_aliases;
     made.index_dir = index_dir;
 }

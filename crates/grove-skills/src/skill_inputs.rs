@@ -12,6 +12,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::loading::LoadedRoot;
 use crate::planning::PlannedRoot;
+use crate::usage::EarlierUsage;
 
 /// What decides about skills.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct SkillInputs {
     pub(crate) facts: Arc<Facts>,
     pub(crate) names: Option<Vec<String>>,
     pub(crate) rules: Rules,
+    /// What was used when the library began; looked at where there are more skills than entries.
+    pub(crate) usage: Arc<EarlierUsage>,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
@@ -62,6 +65,7 @@ impl SkillInputs {
             facts: &self.facts,
             names: self.names.as_deref(),
             rules: self.rules.clone(),
+            used: &|file| self.usage.of(file),
             diagnostics: diagnostics.collect(),
         });
         self.say_what_is_kept(&mut snapshot);

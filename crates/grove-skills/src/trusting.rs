@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use grove_catalog::Digest;
 use grove_catalog::trust::{self, Trust};
 use grove_fs::approvals::Approvals;
 use grove_fs::trust_store::{Grant, Lookup, Pins, TrustStore};
@@ -81,6 +82,16 @@ pub struct ChangedFile {
 }
 
 impl Review {
+    /// The text of a file as it is trusted, where it is one and no secret is to be feared in it.
+    pub fn text_of(&self, path: &str) -> Option<String> {
+        let is_setting = |item: &ReviewItem| item.kind == ItemKind::Setting && item.path == path;
+        if self.items.iter().any(is_setting) {
+            return None;
+        }
+        let pin = self.grant.pins.get(path)?;
+        text_of(&self.folder.join(path), trust::digest_word(pin))
+    }
+
     /// Whether anything of an item is new or changed.
     pub fn is_news(&self, item: &ReviewItem) -> bool {
         let is_of = |path: &str| {
@@ -180,6 +191,73 @@ pub fn grant(
     let review = review(environment, folder, follow)?;
     accept(environment, &review)?;
     Ok(review)
+}
+
+/// A file that a command of the person's wrote or removed.
+#[derive(Debug, Clone, Copy)]
+pub struct WrittenFile<'a> {
+    /// The file.
+    pub path: &'a Path,
+    /// Its content before; none where there was no file.
+    pub before: Option<&'a [u8]>,
+    /// Its content now; none where there is no file.
+    pub after: Option<&'a [u8]>,
+}
+
+/// Lets a trusted project stay trusted with a file that Grove wrote in it for the person, and with nothing else: a file
+/// that was not as it was trusted stays changed, and so does a skill in whose folder anything else is new or changed.
+pub fn keep_written(
+    environment: &Environment,
+    written: &WrittenFile<'_>,
+) -> Result<(), TrustError> {
+    let Some(folder) = written
+        .path
+        .ancestors()
+        .skip(1)
+        .find(|it| files::is_there(it))
+    else {
+        return Ok(());
+    };
+    let store = store(environment);
+    let folder = files::canonical(folder)?;
+    let Lookup::Granted(mut grant) = store.covering(&folder) else {
+        return Ok(());
+    };
+    let path = files::without_links_above(written.path)?;
+    let Some(below) = path.strip_prefix(&grant.path).ok().and_then(Path::to_str) else {
+        return Ok(());
+    };
+    let digest = |content: &[u8]| Digest::of(content).to_string();
+    let is_pinned = |pins: &Pins, content: Option<&[u8]>| {
+        let pin = pins.get(below).map(|pin| trust::digest_word(pin));
+        pin == content.map(digest).as_deref()
+    };
+    if grant.follow || (written.before.is_some() && !is_pinned(&grant.pins, written.before)) {
+        return Ok(());
+    }
+    let review = review(environment, Some(&grant.path), false)?;
+    let item = below.strip_suffix("/SKILL.md").unwrap_or(below);
+    let is_of = |path: &str| {
+        let rest = path.strip_prefix(item);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let changed = review.changed.iter().map(|changed| &changed.path);
+    let mut news = review.new.iter().chain(changed).chain(&review.removed);
+    let is_alone = news.all(|path| path == below || !is_of(path));
+    if !is_alone || !is_pinned(&review.grant.pins, written.after) {
+        return Ok(());
+    }
+    let mut pins = Pins::clone(&grant.pins);
+    pins.retain(|path, _| !is_of(path));
+    let of_item = review.grant.pins.iter().filter(|(path, _)| is_of(path));
+    pins.extend(of_item.map(|(path, pin)| (path.clone(), pin.clone())));
+    grant.pins = Arc::new(pins);
+    let text = written.after.map(|content| (path.clone(), digest(content)));
+    let text = text
+        .iter()
+        .map(|(path, digest)| (path.clone(), digest.as_str()));
+    SeenTexts::new(&environment.state).keep(text)?;
+    Ok(store.store(&grant)?)
 }
 
 /// What was seen before of a folder that is granted.

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
 
 use grove_catalog::Digest;
 use grove_catalog::snapshot::{Skill, Snapshot};
@@ -94,6 +95,34 @@ pub(crate) fn scores(
     all.truncate(MAX_SCORES);
     let scores = all.into_iter().map(|(score, address)| (address, score));
     (scores.collect(), finding)
+}
+
+/// What was used before a library began. It is read once, when it is first asked for, so that what a conversation is
+/// told does not change with each use.
+#[derive(Debug)]
+pub(crate) struct EarlierUsage {
+    file: Option<PathBuf>,
+    read: OnceLock<(Record, u64)>,
+}
+
+impl EarlierUsage {
+    pub(crate) fn new(environment: &Environment) -> Self {
+        Self {
+            file: file_of(environment),
+            read: OnceLock::new(),
+        }
+    }
+
+    /// How much the skill of a file was used.
+    pub(crate) fn of(&self, location: &Path) -> u32 {
+        let Some(file) = &self.file else { return 0 };
+        let (record, now) = self.read.get_or_init(|| {
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+            (read(file).record, now.unwrap_or_default().as_secs())
+        });
+        let used = record.skills.get(&key_of(location));
+        used.map_or(0, |used| score(*used, *now))
+    }
 }
 
 /// What a skill's use is worth now.

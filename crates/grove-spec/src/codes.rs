@@ -123,6 +123,7 @@ codes! {
     AgentName = "agent-name", Error, "The name of an agent or chain has a line end, a control character or a slash, or begins with a dot or a hyphen, so it could be mistaken for something else where names are written.", "use letters, digits and single hyphens";
     AgentPackage = "agent-package", Error, "The `package` of an agent or chain has no characters that a name can have, so it cannot be called by name.", "write `package` with letters, digits, hyphens and dots, or remove it";
     AgentCollision = "agent-collision", Warning, "Several agents of one root have the same name; the first in order is used.", "rename one of them";
+    AgentAlias = "agent-alias", Warning, "An alias of an agent leads to another agent, which has the same name or alias.", "remove it from one of them";
     AgentSyntax = "agent-syntax", Error, "An agent file in TOML or JSON cannot be read, or has no text for the agent.", "correct the file at the line";
     AgentElsewhere = "agent-elsewhere", Error, "What the agent is told is not in this file.", "put its text into the file";
     AgentVariable = "agent-variable", Warning, "A value of an agent in settings names an environment variable, or a file where files are not read; it is used as written.", "write the value itself";

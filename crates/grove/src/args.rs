@@ -134,11 +134,9 @@ pub(crate) enum Command {
         json: bool,
     },
     /// Undo the last change that a command made to your files
-    Undo {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Undo(UndoArgs),
+    /// Make the change again that was undone last
+    Redo(RedoArgs),
     /// List the known hosts, where they look for skills and what they may spend on them
     Hosts {
         /// Print JSON
@@ -552,6 +550,43 @@ pub(crate) struct TrustArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct UndoArgs {
+    /// List the changes that can be undone, the last first
+    #[arg(long, conflicts_with_all = ["dry_run", "yes"])]
+    pub(crate) list: bool,
+    /// Print the files that would be put back and change nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+    /// Do not ask for confirmation
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RedoArgs {
+    /// Print the files that would be changed again and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl RedoArgs {
+    /// The same for both directions.
+    pub(crate) fn as_undo(&self) -> UndoArgs {
+        UndoArgs {
+            dry_run: self.dry_run,
+            json: self.json,
+            ..UndoArgs::default()
+        }
+    }
 }
 
 /// The arrows between the steps of `grove run`, which would be taken for options, as words.

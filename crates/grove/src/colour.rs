@@ -46,10 +46,10 @@ pub(crate) fn code_of(c: char) -> Option<&'static str> {
 /// What a word of a table means: a state, how well a skill fits, how a host shows it, a severity.
 pub(crate) fn of_word(word: &str) -> Option<Meaning> {
     Some(match word {
-        "ok" | "well" | "whole" | "usable" | "trusted" => Meaning::Good,
+        "ok" | "well" | "whole" | "usable" | "trusted" | "named in its group" => Meaning::Good,
         "shadowed" | "disabled" | "filtered" | "hardly" => Meaning::Quiet,
-        "capped" | "ineligible" | "untrusted" | "changed" | "perhaps" | "shortened"
-        | "name-only" | "behind-entry" | "people-only" | "warning" => Meaning::Doubtful,
+        "ineligible" | "untrusted" | "changed" | "perhaps" | "shortened" | "name-only"
+        | "behind-entry" | "people-only" | "warning" => Meaning::Doubtful,
         "invalid" | "error" | "left-out" | "not-looked-in" | "too-deep" | "flat-file"
         | "passed-over" | "no-description" => Meaning::Bad,
         _ => return None,

@@ -18,7 +18,7 @@ use super::texts::{INDEX_REST, Material, closed_text};
 use super::writing::frame;
 
 /// How much of its description a skill comes with.
-const FIRST_LENGTH: usize = 80;
+pub(crate) const FIRST_LENGTH: usize = 80;
 
 /// What the mark of a cut costs at most.
 const MARK_BYTES: usize = 3;

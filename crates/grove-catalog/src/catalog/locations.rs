@@ -1,7 +1,7 @@
 //! Where entries lie, as a model is told: home as `~`, and long beginnings as aliases when that saves.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use grove_spec::text::{escape_xml, has_controls, without_controls};
 
@@ -11,10 +11,21 @@ use crate::snapshot::{Location, Snapshot};
 use super::budget::Unit;
 use super::style::{Style, is_ascii_line};
 
+/// A short beginning of locations, as a catalog's text has it, and the folder that it stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocationAlias {
+    /// The beginning up to the first `/`.
+    pub name: String,
+    /// The folder.
+    pub folder: PathBuf,
+}
+
 /// The beginnings that locations share: one for every root, and the last for index files.
 #[derive(Debug)]
 pub(crate) struct Prefixes {
     shown: Vec<String>,
+    paths: Vec<PathBuf>,
+    home: Option<PathBuf>,
     /// The same as they stand in an index.
     escaped: Vec<String>,
     /// What each costs in an entry, the separator included.
@@ -58,10 +69,9 @@ impl Prefixes {
         unit: Unit,
     ) -> Self {
         let roots = snapshot.roots.iter().map(|root| root.path.as_path());
-        let shown: Vec<String> = roots
-            .chain([index_dir])
-            .map(|path| shown(path, home))
-            .collect();
+        let paths = roots.chain([index_dir]).map(Path::to_path_buf);
+        let paths: Vec<PathBuf> = paths.collect();
+        let shown: Vec<String> = paths.iter().map(|path| shown(path, home)).collect();
         let cost = |(prefix, shown): (usize, &String)| {
             if !style.has_locations() {
                 return PrefixCost::default();
@@ -77,6 +87,8 @@ impl Prefixes {
             costs: shown.iter().enumerate().map(cost).collect(),
             escaped: shown.iter().map(|path| escape_xml(path).into()).collect(),
             shown,
+            paths,
+            home: home.map(Path::to_path_buf),
             lead: style.cost(LEAD, unit),
         }
     }
@@ -97,6 +109,21 @@ impl Prefixes {
     /// No aliases.
     pub(crate) fn in_full(&self) -> Aliases {
         Aliases(vec![false; self.shown.len()])
+    }
+
+    /// What the short beginnings in a text stand for: home, and the aliases that it declares.
+    pub(crate) fn stand_for(&self, aliases: &Aliases) -> Vec<LocationAlias> {
+        let home = self.home.iter().map(|home| LocationAlias {
+            name: HOME.to_owned(),
+            folder: home.clone(),
+        });
+        let declared = self.paths.iter().enumerate();
+        let declared = declared.filter(|(prefix, _)| aliases.has(*prefix));
+        let declared = declared.map(|(prefix, path)| LocationAlias {
+            name: alias(prefix),
+            folder: path.clone(),
+        });
+        home.chain(declared).collect()
     }
 
     /// What all beginnings and the declarations of aliases cost.
@@ -155,6 +182,9 @@ impl Prefixes {
 
 const LEAD: &str = "\nLocations:";
 
+/// The beginning of locations in the home folder.
+const HOME: &str = "~";
+
 fn declared(alias: &str, shown: &str) -> String {
     format!(" {alias} = {shown};")
 }
@@ -195,8 +225,8 @@ impl<'a> Rest<'a> {
 /// A path as a model reads it.
 pub fn shown(path: &Path, home: Option<&Path>) -> String {
     let text = match home.and_then(|home| path.strip_prefix(home).ok()) {
-        Some(below) if below.as_os_str().is_empty() => "~".to_owned(),
-        Some(below) => format!("~/{}", below.to_string_lossy()),
+        Some(below) if below.as_os_str().is_empty() => HOME.to_owned(),
+        Some(below) => format!("{HOME}/{}", below.to_string_lossy()),
         None => path.to_string_lossy().into_owned(),
     };
     // An entry is one line; a path with a line end in it cannot be told to anybody.

@@ -31,10 +31,10 @@ pub use budget::{Budget, Unit};
 pub use counting::within_tokens;
 pub use cut::shorten;
 pub use index::IndexFile;
-pub use locations::{can_be_told, shown as shown_path};
+pub use locations::{LocationAlias, can_be_told, shown as shown_path};
 pub use report::{Line, Report, Treatment};
 pub use style::{Style, entry_line};
-pub use update::update;
+pub use update::{CatalogNow, KnownSkills, update};
 
 /// What a reader is told before entries with locations.
 pub const INSTRUCTIONS: &str = "Skills are instructions for particular tasks. Read the descriptions first. If exactly one clearly applies, read its location and follow it. If several could, take the most specific. If none does, use none. Never read more than one up front, and only after choosing. An entry for several skills: its location lists them; opening it is choosing, not a second skill.";
@@ -120,6 +120,8 @@ pub struct Catalog {
     pub entries: Vec<Entry>,
     /// Files that must exist before the text is read.
     pub index: Vec<IndexFile>,
+    /// What the short beginnings of locations in the text stand for.
+    pub location_aliases: Vec<LocationAlias>,
     /// What was done to which skill, and why.
     pub report: Report,
     /// The digest of the text.
@@ -143,6 +145,7 @@ impl Catalog {
             text: String::new(),
             entries: Vec::new(),
             index: Vec::new(),
+            location_aliases: Vec::new(),
             report: report::of_nothing(material, request),
             digest: Digest::of(b""),
         }
@@ -152,6 +155,27 @@ impl Catalog {
 /// The key under which a branch or group is opened.
 pub fn group_key(path: &str, label: &str) -> String {
     format!("{path}/@{label}")
+}
+
+/// The skills of a snapshot, by their places, that are in the groups of a name or key.
+pub(crate) fn group_members(snapshot: &Snapshot, request: &Request<'_>, named: &str) -> Vec<usize> {
+    let wishes = forest::Wishes {
+        exclude: request.exclude,
+        pinned: request.pinned,
+        opened: request.expanded,
+    };
+    let forest = forest::Forest::of(snapshot, &wishes);
+    let wanted = named.trim_end_matches('/');
+    let is_meant = |id: &forest::NodeId| {
+        let name = forest.name(snapshot, *id);
+        name.trim_end_matches('/') == wanted || forest.key(snapshot, *id) == named
+    };
+    let meant: Vec<forest::NodeId> = forest.groups().filter(is_meant).collect();
+    let is_member = |skill: &usize| {
+        let node = forest.node_of(*skill);
+        node.is_some_and(|id| forest.ancestors(id).any(|above| meant.contains(&above)))
+    };
+    (0..snapshot.skills.len()).filter(is_member).collect()
 }
 
 /// The catalog of a snapshot: what the longest beginning of the ladder that fits shows.

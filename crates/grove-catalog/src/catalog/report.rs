@@ -233,7 +233,7 @@ fn advice(snapshot: &Snapshot, report: &Report, request: &Request<'_>) -> Vec<St
     let is_capped = |skill: &&Skill| skill.state == State::Capped;
     let n_capped = snapshot.skills.iter().filter(is_capped).count();
     if n_capped > 0 {
-        let message = "beyond the limits of a root and a source, so at most named: raise `limits.loaded_per_root` and `limits.loaded_per_source`, or use --all";
+        let message = "named in their groups and have no entries of their own, since their root or source has too many: raise `limits.loaded_per_root` and `limits.loaded_per_source`, or use --all";
         advice.push(format!("{} {message}", are(n_capped)));
     }
     if let Some((_, count)) = count("not-read") {

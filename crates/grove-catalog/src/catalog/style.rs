@@ -155,11 +155,6 @@ impl Style {
         out.push_str(marks.after);
     }
 
-    /// How the line of an entry begins.
-    pub(crate) const fn entry_begin(self) -> &'static str {
-        self.marks().before_name
-    }
-
     /// What comes before the entries.
     pub(crate) fn opening(self, instructions: &str) -> String {
         match self {

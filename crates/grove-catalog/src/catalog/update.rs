@@ -1,53 +1,181 @@
 //! What changed between two catalogs, for a conversation that already has the first.
+//!
+//! News are skills that came or went, and descriptions that say something else. How much of a description there was room
+//! for, and which skills had entries of their own, is no news: what a reader was told of a skill still holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::digest::Digest;
+use crate::snapshot::{Skill, Snapshot};
 
 use super::Catalog;
-use super::style::Style;
+use super::cut::shorten;
+use super::ladder::FIRST_LENGTH;
+use super::locations::shown;
+use super::style::{Style, one_line, shown_name};
 
-/// The fragment that brings a reader of `before` up to date; the whole text when that is shorter, nothing
-/// when nothing changed.
-pub fn update(before: &str, now: &Catalog, style: Style) -> String {
-    if before == now.text {
+/// The digits of a description's digest that a record has.
+const DIGITS: usize = 16;
+
+/// The skills that a catalog stands for, with entries of their own or named in those of groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownSkills(Vec<KnownSkill>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct KnownSkill {
+    name: String,
+    address: String,
+    location: String,
+    /// The beginning of the digest of its description.
+    description: String,
+}
+
+impl KnownSkills {
+    /// Those of a snapshot that a model may be told of, without some by their addresses.
+    pub fn of(snapshot: &Snapshot, home: Option<&Path>, exclude: &[String]) -> Self {
+        let known = told_of(snapshot, exclude).map(|(skill, address)| {
+            let description = skill.description().unwrap_or_default();
+            let mut digest = Digest::of(description.as_bytes()).to_string();
+            digest.truncate(DIGITS);
+            KnownSkill {
+                name: shown_name(skill.name()).into_owned(),
+                address: one_line(&address).into_owned(),
+                location: shown(&snapshot.location(&skill.place), home),
+                description: digest,
+            }
+        });
+        Self(known.collect())
+    }
+
+    /// The record as a file has it: a skill a line.
+    pub fn to_text(&self) -> String {
+        let line = |skill: &KnownSkill| {
+            let KnownSkill {
+                name,
+                address,
+                location,
+                description,
+            } = skill;
+            format!("{description}\t{name}\t{address}\t{location}\n")
+        };
+        self.0.iter().map(line).collect()
+    }
+
+    /// Reads a record; none if it is not one.
+    pub fn parse(text: &str) -> Option<Self> {
+        let skill = |line: &str| {
+            let mut parts = line.splitn(4, '\t').map(str::to_owned);
+            let description = parts.next().filter(|digest| digest.len() == DIGITS)?;
+            Some(KnownSkill {
+                description,
+                name: parts.next()?,
+                address: parts.next()?,
+                location: parts.next()?,
+            })
+        };
+        text.lines().map(skill).collect::<Option<_>>().map(Self)
+    }
+}
+
+fn told_of<'a>(
+    snapshot: &'a Snapshot,
+    exclude: &'a [String],
+) -> impl Iterator<Item = (&'a Skill, String)> {
+    let skills = snapshot
+        .skills
+        .iter()
+        .filter(|skill| skill.model_invocable());
+    let skills = skills.map(|skill| (skill, snapshot.address(skill)));
+    skills.filter(|(_, address)| !exclude.contains(address))
+}
+
+/// What is there now, for comparing.
+#[derive(Debug)]
+pub struct CatalogNow<'a> {
+    /// The skills.
+    pub snapshot: &'a Snapshot,
+    /// Addresses of those that the reader has already.
+    pub exclude: &'a [String],
+    /// What a reader without an earlier one is told.
+    pub catalog: &'a Catalog,
+    /// How it is written.
+    pub style: Style,
+}
+
+/// The fragment that brings a reader of an earlier catalog up to date; the whole text when that is shorter, nothing
+/// when no skill came, went or describes itself in another way.
+pub fn update(before: &KnownSkills, now_known: &KnownSkills, now: &CatalogNow<'_>) -> String {
+    if before == now_known {
         return String::new();
     }
-    let old: Vec<&str> = before
-        .lines()
-        .filter(|line| is_entry(style, line))
-        .collect();
-    let new: Vec<&str> = now
-        .text
-        .lines()
-        .filter(|line| is_entry(style, line))
-        .collect();
-    let gone = part("removed", old.iter().filter(|line| !new.contains(line)));
-    let come = part("added", new.iter().filter(|line| !old.contains(line)));
-    // Aliases are declared outside the entries: lines that look alike may lead elsewhere.
-    let same_frame = frame(style, before).eq(frame(style, &now.text));
+    if now.catalog.text.is_empty() {
+        return "There are no skills any more.\n".to_owned();
+    }
+    let style = now.style;
+    let shared = shared_names(before, now_known);
+    let mut gone = String::new();
+    let addresses: BTreeSet<&str> = now_known.0.iter().map(|it| &*it.address).collect();
+    let removed = before.0.iter();
+    for skill in removed.filter(|skill| !addresses.contains(&*skill.address)) {
+        style.entry(
+            &mut gone,
+            skill.told_name(style, &shared),
+            None,
+            &skill.location,
+        );
+    }
+    let old = before.0.iter().map(|skill| (&*skill.address, skill));
+    let old: BTreeMap<&str, &KnownSkill> = old.collect();
+    let mut come = String::new();
+    let all = told_of(now.snapshot, now.exclude).zip(&now_known.0);
+    for ((skill, _), known) in all.filter(|(_, known)| old.get(&*known.address) != Some(known)) {
+        let description = skill.description().map(one_line);
+        let description = description.map(|text| shorten(&text, FIRST_LENGTH));
+        let name = known.told_name(style, &shared);
+        style.entry(&mut come, name, description.as_deref(), &known.location);
+    }
+    if gone.is_empty() && come.is_empty() {
+        return String::new();
+    }
+    let (gone, come) = (part("removed", &gone), part("added", &come));
     let fragment =
         format!("The list of skills changed.\n<skills_update>\n{gone}{come}</skills_update>\n");
-    if same_frame && !now.text.is_empty() && fragment.len() < now.text.len() {
+    if fragment.len() < now.catalog.text.len() {
         fragment
-    } else if now.text.is_empty() {
-        "There are no skills any more.\n".to_owned()
     } else {
-        now.text.clone()
+        now.catalog.text.clone()
     }
 }
 
-fn part<'a>(name: &str, lines: impl Iterator<Item = &'a &'a str>) -> String {
-    let lines: String = lines
-        .flat_map(|line| [line.trim_end_matches(','), "\n"])
-        .collect();
-    if lines.is_empty() {
-        lines
-    } else {
-        format!("<{name}>\n{lines}</{name}>\n")
+impl KnownSkill {
+    /// What it is called where entries have no locations, and a name may be that of several.
+    fn told_name<'a>(&'a self, style: Style, shared: &BTreeSet<&str>) -> &'a str {
+        if !style.has_locations() && shared.contains(&*self.name) {
+            &self.address
+        } else {
+            &self.name
+        }
     }
 }
 
-fn is_entry(style: Style, line: &str) -> bool {
-    line.starts_with(style.entry_begin())
+/// The names that are not those of one skill alone.
+fn shared_names<'a>(before: &'a KnownSkills, now: &'a KnownSkills) -> BTreeSet<&'a str> {
+    let mut address_of: BTreeMap<&str, &str> = BTreeMap::new();
+    let all = before.0.iter().chain(&now.0);
+    let others = all.filter(|skill| {
+        let known = address_of.entry(&skill.name).or_insert(&skill.address);
+        *known != skill.address
+    });
+    others.map(|skill| &*skill.name).collect()
 }
 
-fn frame(style: Style, text: &str) -> impl Iterator<Item = &str> {
-    text.lines().filter(move |line| !is_entry(style, line))
+fn part(name: &str, entries: &str) -> String {
+    if entries.is_empty() {
+        return String::new();
+    }
+    let lines = entries
+        .lines()
+        .flat_map(|line| [line.trim_end_matches(','), "\n"]);
+    format!("<{name}>\n{}</{name}>\n", lines.collect::<String>())
 }

@@ -28,6 +28,7 @@ pub(crate) fn write(material: &Material<'_>, sight: &Sight, request: &Request<'_
         text,
         entries,
         index: index.files,
+        location_aliases: material.prefixes.stand_for(&aliases),
     }
 }
 

@@ -7,7 +7,7 @@ use grove_catalog::Digest;
 use grove_catalog::content::Content;
 use grove_catalog::eligibility::Facts;
 use grove_catalog::identity::Layout;
-use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
+use grove_catalog::resolve::{Candidate, Input, Rules, none_used, resolve};
 use grove_catalog::root::{Root, Source, Standing};
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::trust::Trust;
@@ -82,6 +82,7 @@ pub(crate) fn look_by(
         facts: &facts,
         names: None,
         rules,
+        used: &none_used,
         diagnostics,
     })
 }

@@ -1,7 +1,7 @@
 //! The rules of meaning as tables: states and their order, rank, caps, identity, addresses.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_catalog::State;
@@ -10,7 +10,7 @@ use grove_catalog::agents::Agents;
 use grove_catalog::chains::Chains;
 use grove_catalog::eligibility::Facts;
 use grove_catalog::identity::Layout;
-use grove_catalog::resolve::{Candidate, Input, Rules, resolve};
+use grove_catalog::resolve::{Candidate, Input, Rules, none_used, resolve};
 use grove_catalog::root::{Root, Source, make_labels_unique};
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::trust::Trust;
@@ -128,6 +128,7 @@ fn lists_omitted_mean_all_and_empty_mean_none() {
             facts: &facts,
             names,
             rules: Rules::GROVE,
+            used: &none_used,
             diagnostics: vec![],
         });
         snapshot
@@ -440,6 +441,37 @@ fn the_limits_on_entries_go_by_the_order_of_skills() {
         let mut ids: Vec<&str> = capped.map(grove_catalog::Skill::id).collect();
         ids.sort_unstable();
         assert_eq!(ids, expected, "{limits}");
+    }
+}
+
+/// What is used stays before what is not, and what is near before what is far, wherever they are in the alphabet.
+#[test]
+fn the_limits_on_entries_keep_what_is_used_and_near() {
+    let mut near = root(Source::Project, "near", Trust::Trusted);
+    let mut far = root(Source::Project, "far", Trust::Trusted);
+    (near.standing.distance, far.standing.distance) = (0, 1);
+    for used in ["a1", "a2", "z1", "z2", "none"] {
+        let ids = [(0, "z1"), (0, "z2"), (1, "a1"), (1, "a2")];
+        let facts = Facts::default();
+        let uses = |file: &Path| u32::from(file.ends_with(format!("{used}/SKILL.md")));
+        let snapshot = resolve(Input {
+            roots: vec![near.clone(), far.clone()],
+            candidates: ids.map(|(root, id)| skill(root, id, id)).to_vec(),
+            settings: &settings("[limits]\nloaded_per_source = 2"),
+            facts: &facts,
+            names: None,
+            rules: Rules::GROVE,
+            used: &uses,
+            diagnostics: Vec::new(),
+        });
+        let listed = snapshot.skills.iter().filter(|it| it.state == State::Ok);
+        let mut listed: Vec<&str> = listed.map(grove_catalog::Skill::id).collect();
+        listed.sort_unstable();
+        let expected = match used {
+            "a1" | "a2" => [used, "z1"],
+            _ => ["z1", "z2"],
+        };
+        assert_eq!(listed, expected, "{used}");
     }
 }
 

@@ -383,7 +383,7 @@ impl Shared {
     ) -> Result<Toolbox, Cause> {
         let run = loaded.id.as_str();
         let folder = self.work_folder(loaded, of, child);
-        let mut work = WorkFolder::new(&folder, &child.place.readable).map_err(input)?;
+        let mut work = WorkFolder::new(&folder, &child.place).map_err(input)?;
         if child.inputs.is_some() {
             let shared = self.options.places.chain_folder(loaded);
             work.share(&shared).map_err(input)?;

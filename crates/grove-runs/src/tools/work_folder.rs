@@ -1,6 +1,7 @@
 //! Where a child may read and write. The kernel resolves every path beneath a folder that is held open, so that no link
 //! leads out and there is no moment between check and use.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
@@ -11,7 +12,7 @@ use grove_fs::listing::{self, ListedKind, Listing, ListingBounds};
 use grove_fs::probe_walk::Links;
 use grove_fs::spot::Spot;
 use grove_fs::stamp;
-use grove_plan::FoundFile;
+use grove_plan::{FoundFile, Place as ChildPlace};
 use grove_spec::Digest;
 
 /// A file longer than this is not given to a model.
@@ -22,10 +23,35 @@ const MOST_READ: u64 = 8 << 20;
 pub(crate) struct WorkFolder {
     /// Where it works, without links.
     folder: PathBuf,
-    /// Other folders and files that it may read, without links.
-    readable: RwLock<Vec<PathBuf>>,
+    /// Other folders and files that it may read.
+    readable: RwLock<Vec<ReadableFolder>>,
+    /// What locations that it was told begin with instead of a folder.
+    location_aliases: BTreeMap<String, PathBuf>,
     /// The folder that the steps of its run share, which it may also write to, without links.
     shared: Option<PathBuf>,
+}
+
+/// A folder or file that a child may read.
+#[derive(Debug)]
+struct ReadableFolder {
+    /// Its path as the child was told.
+    told: PathBuf,
+    /// The same without links.
+    real: PathBuf,
+}
+
+impl ReadableFolder {
+    fn of(told: &Path) -> Option<Self> {
+        let real = files::canonical(told).ok()?;
+        let told = files::plain(told);
+        Some(Self { told, real })
+    }
+
+    /// The rest of a path that is in it.
+    fn below<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        let below = path.strip_prefix(&self.told);
+        below.or_else(|_| path.strip_prefix(&self.real)).ok()
+    }
 }
 
 /// A path that a model gave, as a folder that may be used and a path below it.
@@ -35,14 +61,14 @@ struct Place {
 }
 
 impl WorkFolder {
-    pub(crate) fn new(folder: &Path, readable: &[PathBuf]) -> Result<Self, String> {
+    pub(crate) fn new(folder: &Path, place: &ChildPlace) -> Result<Self, String> {
         let folder = files::canonical(folder).map_err(|error| error.to_string())?;
-        let readable = readable
-            .iter()
-            .filter_map(|path| files::canonical(path).ok());
+        let readable = place.readable.iter();
+        let readable = readable.filter_map(|path| ReadableFolder::of(path));
         Ok(Self {
             folder,
             readable: RwLock::new(readable.collect()),
+            location_aliases: place.location_aliases.clone(),
             shared: None,
         })
     }
@@ -56,7 +82,7 @@ impl WorkFolder {
 
     /// Lets a folder be read.
     pub(crate) fn grant(&self, folder: &Path) {
-        if let Ok(folder) = files::canonical(folder) {
+        if let Some(folder) = ReadableFolder::of(folder) {
             let mut readable = self
                 .readable
                 .write()
@@ -69,27 +95,43 @@ impl WorkFolder {
         &self.folder
     }
 
-    /// The base and the rest of a path, by how it is written.
+    /// The path that a location stands for which begins as the child was told.
+    fn listed(&self, location: &str) -> Option<PathBuf> {
+        let (begin, rest) = location.split_once('/')?;
+        let folder = self.location_aliases.get(begin)?;
+        Some(files::plain(&folder.join(rest.trim_start_matches('/'))))
+    }
+
+    /// The base and the rest of a path, by how it is written. A location that the child was told is what it stands for,
+    /// but only where it leads to something that the child may read.
     fn place(&self, path: &str, may_leave: bool) -> Result<Place, String> {
         let path = path.trim();
         let path = if path.is_empty() { "." } else { path };
         if path.contains('\0') {
             return Err("a path has no zero bytes".to_owned());
         }
-        let whole = files::plain(&self.folder.join(path));
         let readable = self.readable.read().unwrap_or_else(PoisonError::into_inner);
-        let others = readable.iter().filter(|_| may_leave);
-        let own = std::iter::once(&self.folder).chain(&self.shared);
-        let mut bases = own.chain(others);
-        let base = bases.find(|base| whole.starts_with(base));
+        let in_readable = |path: &Path| {
+            let found =
+                |one: &ReadableFolder| Some((one.real.clone(), one.below(path)?.to_path_buf()));
+            readable.iter().filter(|_| may_leave).find_map(found)
+        };
+        let in_own = |path: &Path| {
+            let mut own = std::iter::once(&self.folder).chain(&self.shared);
+            own.find_map(|own| Some((own.clone(), path.strip_prefix(own).ok()?.to_path_buf())))
+        };
+        let whole = files::plain(&self.folder.join(path));
+        let listed = self.listed(path);
+        let found = listed.as_deref().and_then(in_readable);
+        let found = found
+            .or_else(|| in_own(&whole))
+            .or_else(|| in_readable(&whole));
         let outside = || {
             let verb = if may_leave { "read" } else { "written" };
             format!("`{path}` is outside the work folder and cannot be {verb}")
         };
-        let base = base.ok_or_else(outside)?;
-        let below = whole.strip_prefix(base).map_err(|_| outside())?;
+        let (base, below) = found.ok_or_else(outside)?;
         let below = below.to_str().ok_or("the path is not UTF-8")?.to_owned();
-        let base = base.clone();
         // A single file that may be read stands in its folder.
         if below.is_empty() && files::is_file(&base) {
             let name = base.file_name().and_then(|name| name.to_str());

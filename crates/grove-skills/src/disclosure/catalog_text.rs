@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_catalog::catalog::{Budget, Catalog, Request, Style, catalog, update, within_tokens};
+use grove_catalog::catalog::{
+    Budget, Catalog, CatalogNow, KnownSkills, Request, Style, catalog, update, within_tokens,
+};
 use grove_catalog::disclosure::Session;
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::{Code, Diagnostic};
 
 use super::{Disclosure, DisclosureError, SessionPlace};
 use crate::catalog_files;
-use crate::environment::Environment;
+use crate::library::Look;
 use crate::troubles::file_error;
 
 /// What is asked of a catalog.
@@ -48,6 +50,8 @@ pub struct ConversationCatalog {
     pub catalog: Catalog,
     /// The digest of the one that was told before in this session.
     pub before: Option<String>,
+    /// The skills that it stands for.
+    known: KnownSkills,
     /// What was found on the way.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -59,13 +63,19 @@ impl ConversationCatalog {
 
     /// What changed since the catalog of a digest, or since the one before with `last`; nothing if that is not known
     /// any more.
-    pub fn since(&self, digest: &str, style: Style, environment: &Environment) -> Option<String> {
+    pub fn since(&self, digest: &str, asked: &CatalogOptions, look: &Look) -> Option<String> {
         let digest = match &self.before {
             Some(before) if digest == "last" => before,
             _ => digest,
         };
-        let before = catalog_files::kept_text(environment, digest)?;
-        Some(update(&before, &self.catalog, style))
+        let before = catalog_files::kept_known(&look.world.environment, digest)?;
+        let now = CatalogNow {
+            snapshot: &look.snapshot,
+            exclude: &asked.exclude,
+            catalog: &self.catalog,
+            style: asked.style,
+        };
+        Some(update(&before, &self.known, &now))
     }
 }
 
@@ -91,12 +101,15 @@ impl Disclosure<'_> {
             self.with_session(snapshot, tell)?
         };
         let mut diagnostics: Vec<Diagnostic> = finding.into_iter().collect();
-        if let Err(error) = catalog_files::keep_text(&self.look.world.environment, &catalog) {
+        let environment = &self.look.world.environment;
+        let known = KnownSkills::of(snapshot, environment.home.as_deref(), &asked.exclude);
+        if let Err(error) = catalog_files::keep_known(environment, &catalog, &known) {
             diagnostics.push(file_error(Code::CacheUnwritable, &error));
         }
         Ok(ConversationCatalog {
             catalog,
             before,
+            known,
             diagnostics,
         })
     }

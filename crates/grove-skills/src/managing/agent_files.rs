@@ -138,6 +138,7 @@ impl Manager {
         let mut warnings = self.doubts(&parsed.agent, &file);
         warnings.extend(new.warnings);
         new.place.create(new.text.as_bytes(), None)?;
+        self.keep_trust(&new.place.real(), None, &new.text);
         let mut report = self.report::<Agent>(&runtime, asked.scope, file, true, warnings);
         let files = Agent::own_files(self);
         report.notes.extend(files.stands_in_for(&report.file));
@@ -247,6 +248,7 @@ impl Manager {
         warnings.extend(unknown_level(&fields, &location).filter(|_| asked_for("thinking")));
         if changed {
             place.replace(before.as_bytes(), after.as_bytes())?;
+            self.keep_trust(&place.real(), Some(&before), &after);
         }
         Ok(self.report::<Agent>(&own_name, scope, location, changed, warnings))
     }

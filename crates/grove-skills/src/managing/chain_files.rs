@@ -100,6 +100,7 @@ impl Manager {
         let below = Path::new(CHAINS).join(format!("{runtime}{}", format.ending()));
         let place = self.new_file(asked.scope, &below)?;
         place.create(text.as_bytes(), None)?;
+        self.keep_trust(&place.real(), None, &text);
         Ok(self.report_chain(&runtime, asked.scope, place.path(), true))
     }
 
@@ -128,6 +129,7 @@ impl Manager {
         let changed = after != before;
         if changed {
             place.replace(before.as_bytes(), after.as_bytes())?;
+            self.keep_trust(&place.real(), Some(&before), &after);
         }
         Ok(self.report_chain(&name, scope, &location, changed))
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::export;
-use grove_catalog::hosts::{Host, HostRoot};
+use grove_catalog::hosts::{self, Host, HostRoot};
 use grove_catalog::root::Source;
 use grove_catalog::snapshot::Skill;
 use grove_fs::files;
@@ -71,6 +71,25 @@ impl Manager {
         Ok(report)
     }
 
+    /// The titles of the hosts that look for skills where a skill lies.
+    pub fn readers_of_skill(&self, file: &Path, scope: LayerScope) -> Vec<String> {
+        let below =
+            |folder: &Path| Some(PathBuf::from(folder.file_name()?).join(file.file_name()?));
+        let Some(below) = file.parent().and_then(below) else {
+            return Vec::new();
+        };
+        let reads = |host: &Host| {
+            let mut roots = host.roots.iter().filter(|root| is_of_scope(root, scope));
+            let is_it = |root: &HostRoot| {
+                let place = self.place_in(root, scope, &below);
+                place.is_ok_and(|place| place.path() == file)
+            };
+            roots.any(is_it)
+        };
+        let hosts = hosts::names().filter_map(hosts::by_name);
+        hosts.filter(reads).map(|host| host.title).collect()
+    }
+
     /// A place below a host's folder, which a variable of the host may have moved.
     pub(super) fn place_in(
         &self,
@@ -90,17 +109,20 @@ impl Manager {
     }
 }
 
-/// The folder of a host's own in a scope; one that hosts share only where it has no other.
-fn own_root(host: &Host, scope: LayerScope) -> Result<&HostRoot, ManageError> {
-    let is_of_scope = |root: &&HostRoot| match scope {
+fn is_of_scope(root: &HostRoot, scope: LayerScope) -> bool {
+    match scope {
         LayerScope::User => root.source == Source::User && root.path.starts_with("~/"),
         LayerScope::Project => root.source == Source::Project,
-    };
+    }
+}
+
+/// The folder of a host's own in a scope; one that hosts share only where it has no other.
+pub(super) fn own_root(host: &Host, scope: LayerScope) -> Result<&HostRoot, ManageError> {
     let is_own = |root: &&HostRoot| {
         let path = root.path.trim_start_matches("~/").trim_start_matches('.');
         path.starts_with(&host.name) || path.contains(&format!("/{}/", host.name))
     };
-    let roots = || host.roots.iter().filter(is_of_scope);
+    let roots = || host.roots.iter().filter(|root| is_of_scope(root, scope));
     let root = roots().find(is_own).or_else(|| roots().next());
     root.ok_or_else(|| {
         let title = &host.title;

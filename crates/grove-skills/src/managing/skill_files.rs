@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::eligibility::entry_key;
 use grove_catalog::entry::Entries;
+use grove_catalog::hosts::Host;
 use grove_catalog::identity::Layout;
 use grove_catalog::snapshot::Skill;
 use grove_catalog::state::State;
@@ -17,6 +18,7 @@ use serde_json::Value;
 
 use super::agent_files::field;
 use super::own_files::sanitised;
+use super::skill_copies::own_root;
 use super::{Changed, ManageError, Managed, Manager, SKILLS};
 use crate::library::Look;
 use crate::planning::PlannedRoot;
@@ -29,6 +31,8 @@ pub struct NewSkill<'a> {
     pub name: &'a str,
     /// Whose it is.
     pub scope: LayerScope,
+    /// The host in whose folder it is made; none means Grove's own.
+    pub host: Option<&'a Host>,
     /// Its fields and its text.
     pub asks: &'a [Ask],
 }
@@ -86,13 +90,18 @@ impl Manager {
         if skill::parse(&text).skill.description.is_none() {
             return Err(ManageError::field("description", "a new skill needs one"));
         }
-        let place = self.new_file(asked.scope, &Path::new(SKILLS).join(&name).join("SKILL.md"))?;
+        let below = Path::new(&name).join("SKILL.md");
+        let place = match asked.host {
+            Some(host) => self.place_in(own_root(host, asked.scope)?, asked.scope, &below)?,
+            None => self.new_file(asked.scope, &Path::new(SKILLS).join(below))?,
+        };
         let file = place.path().to_path_buf();
         self.require_new(Kind::Skills, &name, asked.scope, None)?;
         if file.parent().is_some_and(files::is_there) {
             return Err(ManageError::file_exists(file.parent().unwrap_or(&file)));
         }
         place.create(text.as_bytes(), None)?;
+        self.keep_trust(&place.real(), None, &text);
         let mut report = self.report::<Skill>(&name, asked.scope, file, true, Vec::new());
         let notes = Skill::own_files(self).stands_in_for(&report.file);
         report.notes.extend(notes);
@@ -114,6 +123,7 @@ impl Manager {
         let changed = after != before;
         if changed {
             place.replace(before.as_bytes(), after.as_bytes())?;
+            self.keep_trust(&place.real(), Some(&before), &after);
         }
         Ok(self.report::<Skill>(&name, scope, location, changed, Vec::new()))
     }

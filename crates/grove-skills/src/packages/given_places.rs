@@ -38,7 +38,9 @@ impl Search {
             let Some(bytes) = self.manifest(place, &path) else {
                 continue;
             };
-            if *file == ManifestFile::Npm && !may_speak_of_us(&bytes) {
+            // The project's own and those that settings name are few, and what is wrong with them is said.
+            let is_named = below.is_empty() || matches!(asked, Asked::By(_));
+            if *file == ManifestFile::Npm && !is_named && !may_speak_of_us(&bytes) {
                 continue;
             }
             let mut manifest = Manifest::read(&bytes, *file);

@@ -152,7 +152,9 @@ impl Search {
             return;
         };
         let manifest = self.manifest(place, ManifestFile::Npm.path());
-        let mut names = manifest.map_or_else(Vec::new, |bytes| dependencies(&bytes));
+        let names = manifest.map_or_else(|| Some(Vec::new()), |bytes| dependencies(&bytes));
+        // Which of them the project chose is not known; that its file is not JSON has been said.
+        let Some(mut names) = names else { return };
         if names.is_empty() {
             return self.installed(place, MODULES, Asked::Nobody);
         }

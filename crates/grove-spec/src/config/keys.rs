@@ -162,6 +162,7 @@ config_keys! {
         file_bytes = "limits.file_bytes", 256_000, "The most bytes of one skill file, inclusive; the part of a description beyond 16,384 characters may be dropped to fit.";
         group_depth = "limits.group_depth", 6, "The most group levels above a skill folder.";
         prompt_skills = "limits.prompt_skills", 150, "The most skills in one catalog.";
+        agent_list_bytes = "limits.agent_list_bytes", 16_000, "The most bytes in a list of agents that a model asks for.";
         prompt_chars = "limits.prompt_chars", 30_000, "The most characters in one catalog.";
         preload_chars = "limits.preload_chars", 100_000, "The most characters that the skills an agent names may take in its prompt. A skill that does not fit is left out entirely.";
         instruction_chars = "limits.instruction_chars", 40_000, "The most characters that a project's instructions may take in an agent's prompt. A file that does not fit is left out entirely.";

@@ -132,18 +132,16 @@ pub fn may_speak_of_us(bytes: &[u8]) -> bool {
         .any(|word| memchr::memmem::find(bytes, word).is_some())
 }
 
-/// The packages that a `package.json` depends on, sorted, each once; what is no name is left out.
-pub fn dependencies(bytes: &[u8]) -> Vec<String> {
+/// The packages that a `package.json` depends on, sorted, each once; what is no name is left out. None where it is not
+/// JSON.
+pub fn dependencies(bytes: &[u8]) -> Option<Vec<String>> {
     const MAPS: [&str; 4] = [
         "dependencies",
         "devDependencies",
         "optionalDependencies",
         "peerDependencies",
     ];
-    let text = std::str::from_utf8(bytes).unwrap_or_default();
-    let Ok(document) = json::parse(text) else {
-        return Vec::new();
-    };
+    let document = json::parse(std::str::from_utf8(bytes).ok()?).ok()?;
     let maps = MAPS
         .iter()
         .filter_map(|key| document.node.get(key)?.as_map());
@@ -152,7 +150,7 @@ pub fn dependencies(bytes: &[u8]) -> Vec<String> {
         .map(|entry| entry.key.to_string())
         .filter(|name| is_package_name(name))
         .collect();
-    names.into_iter().collect()
+    Some(names.into_iter().collect())
 }
 
 impl Manifest {
@@ -163,13 +161,13 @@ impl Manifest {
             ..Self::default()
         };
         let document = std::str::from_utf8(bytes)
-            .map_err(|_| ("the manifest is not UTF-8".to_owned(), Position::new(1, 1)))
+            .map_err(|_| ("it is not UTF-8".to_owned(), Position::new(1, 1)))
             .and_then(|text| json::parse(text).map_err(|fault| (fault.message, fault.position)));
         let document = match document {
             Ok(document) => document,
             Err((message, position)) => {
                 manifest.speaks = true;
-                manifest.complain(position, format!("the manifest cannot be read: {message}"));
+                manifest.complain(position, format!("the manifest is not JSON: {message}"));
                 return manifest;
             }
         };
@@ -457,6 +455,8 @@ mod tests {
         for broken in [&b"{\"name\":\"x\", \"pi\": {"[..], b"[]", b"\xff", b""] {
             let manifest = Manifest::read(broken, ManifestFile::Npm);
             assert_eq!(codes(&manifest), ["package-manifest"]);
+            let message = &manifest.diagnostics[0].message;
+            assert_eq!(message.contains("not JSON"), broken != b"[]", "{message}");
         }
         let deep = format!("{{\"pi\":{}", "[".repeat(100_000));
         assert_eq!(
@@ -468,15 +468,22 @@ mod tests {
     #[test]
     fn what_a_package_depends_on_is_names_and_nothing_else() {
         for (text, expected) in [
-            ("{}", &[][..]),
-            ("no", &[]),
-            ("{\"dependencies\": [\"a\"]}", &[]),
+            ("{}", Some(&[][..])),
+            ("no", None),
+            ("{\"dependencies\": {\"a\": 1},", None),
+            ("{\"dependencies\": [\"a\"]}", Some(&[])),
             (
                 "{\"devDependencies\": {\"@s/b\": 1, \"a\": \"*\"}, \"dependencies\": {\"a\": \"1\", \"../x\": \"1\", \"-x\": \"\"}}",
-                &["@s/b", "a"],
+                Some(&["@s/b", "a"]),
             ),
         ] {
-            assert_eq!(dependencies(text.as_bytes()), expected, "{text}");
+            let found = dependencies(text.as_bytes());
+            assert_eq!(found.is_some(), expected.is_some(), "{text}");
+            assert_eq!(
+                found.unwrap_or_default(),
+                expected.unwrap_or_default(),
+                "{text}"
+            );
         }
     }
 

@@ -15,6 +15,9 @@ pub(crate) enum ManageSkills {
         name: String,
         #[command(flatten)]
         asked: SkillFields,
+        /// Make it where this host reads skills, and not in Grove's own folder
+        #[arg(long, value_name = "NAME")]
+        host: Option<String>,
         /// Whose it will be
         #[arg(long, value_enum, default_value_t = OwnScope::User)]
         scope: OwnScope,

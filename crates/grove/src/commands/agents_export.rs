@@ -53,7 +53,8 @@ pub(super) fn run(
         is_dry: arguments.check,
     };
     let state = undo_folder(&look.world.environment);
-    let recording = Recording::new(state, format!("agents export --host {host}"));
+    let recorded = state.filter(|_| !request.is_dry);
+    let recording = Recording::new(recorded, format!("agents export --host {host}"));
     let export = |request: &_| exporting::export(look, &chosen, &theirs, request, &recording);
     if !request.is_dry && !arguments.yes {
         let planned = export(&ExportRequest {

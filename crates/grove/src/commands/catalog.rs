@@ -50,14 +50,10 @@ pub(super) fn run(
     out.diagnostics(&told.diagnostics);
     let text = match &arguments.since {
         None => told.catalog.text.clone(),
-        Some(digest) => {
-            let environment = looked.library.environment();
-            told.since(digest, asked.style, environment)
-                .unwrap_or_else(|| {
-                    out.note(ConversationCatalog::NOT_ON_RECORD);
-                    told.catalog.text.clone()
-                })
-        }
+        Some(digest) => told.since(digest, &asked, &looked.look).unwrap_or_else(|| {
+            out.note(ConversationCatalog::NOT_ON_RECORD);
+            told.catalog.text.clone()
+        }),
     };
     if arguments.look.json {
         out.json(&to_json(&looked.snapshot, &told.catalog, &text));

@@ -129,7 +129,7 @@ pub(super) fn print(
         out.note("`grove undo` takes it back");
     }
     if let Some(state) = changed.state.filter(|state| !is_expected(*state)) {
-        out.note(&format!("{name} is {}", state.as_str()));
+        out.note(&format!("{name} is {}", state.in_words()));
         for reason in &changed.reasons {
             out.note(&one_line(&format!("  {}; {}", reason.message, reason.fix)));
         }

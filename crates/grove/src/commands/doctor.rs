@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::agents::Agent;
 use grove_catalog::snapshot::Snapshot;
+use grove_catalog::state::State;
 use grove_skills::Environment;
 use grove_skills::packages::{Package, Packages};
 use grove_spec::package::Kind;
@@ -216,6 +217,11 @@ const fn scope(package: &Package) -> &'static str {
     }
 }
 
+fn state_of(word: &str) -> Option<State> {
+    let mut all = State::ALL.into_iter();
+    all.find(|state| state.as_str() == word)
+}
+
 fn print_counts(noun: &str, counts: &[CountJson], out: &mut Output) {
     let total: usize = counts.iter().map(|count| count.count).sum();
     if total == 0 {
@@ -223,12 +229,17 @@ fn print_counts(noun: &str, counts: &[CountJson], out: &mut Output) {
     }
     let usable: usize = counts
         .iter()
-        .filter_map(|count| count.states.get("ok"))
+        .flat_map(|count| &count.states)
+        .filter(|(word, _)| state_of(word).is_some_and(State::is_offered))
+        .map(|(_, count)| count)
         .sum();
     out.line(&format!("{} found, {usable} usable", counted(total, noun)));
     for count in counts {
         let states = count.states.iter();
-        let states: Vec<String> = states.map(|(state, n)| format!("{n} {state}")).collect();
+        let in_words = |word| state_of(word).map_or(word, State::in_words);
+        let states: Vec<String> = states
+            .map(|(word, n)| format!("{n} {}", in_words(word)))
+            .collect();
         let (source, total) = (count.source, count.count);
         out.line(&format!("  {source:<8} {total:>6}  {}", states.join(", ")));
     }

@@ -66,13 +66,13 @@ pub(super) fn table<E: Entry>(
         let about = format!("{why}{}", one.description().unwrap_or(""));
         let root = entries.root_of(one).map_or("", |root| root.label.as_str());
         let numbers: Vec<String> = numbers.iter().map(|(_, number)| number(one)).collect();
-        let mut cells = vec![one.name(), one.state().as_str(), root];
+        let mut cells = vec![one.name(), one.state().in_words(), root];
         cells.extend(numbers.iter().map(String::as_str));
         cells.push(&about);
         table.row(&cells);
     }
     out.painted(&table.render(page(&environment.variables)));
-    let usable = chosen.iter().filter(|one| one.state().is_listed()).count();
+    let usable = chosen.iter().filter(|one| one.state().is_offered()).count();
     let listed = counted(chosen.len(), E::KIND.noun());
     out.note(&format!("{listed} listed, {usable} usable"));
 }
@@ -88,7 +88,7 @@ pub(super) fn rows<E: Entry>(
     if let (Kind::Skills, Some((_, id))) = (E::KIND, one.ids(&[]).next()) {
         row("id", &path_text(&id), out);
     }
-    row("state", one.state().as_str(), out);
+    row("state", one.state().in_words(), out);
     for reason in one.reasons() {
         let why = format!("{}; {}", reason.message, reason.fix);
         row("", &one_line(&why), out);

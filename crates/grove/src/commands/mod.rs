@@ -160,7 +160,13 @@ pub(crate) fn run(
             out.exact_note(&output.notes);
             Ok(output.exit_code)
         }
-        Some(Command::Undo { json }) => undo::run(&environment, json, out),
+        Some(Command::Undo(arguments)) => {
+            undo::run(&environment, &arguments, undo::Direction::Undo, out)
+        }
+        Some(Command::Redo(arguments)) => {
+            let arguments = arguments.as_undo();
+            undo::run(&environment, &arguments, undo::Direction::Redo, out)
+        }
         Some(Command::Manual { page }) => manual::run(page, out),
     }
 }

@@ -173,7 +173,7 @@ pub(super) fn print_sources(snapshot: &Snapshot, out: &mut Output) {
     let usable = snapshot
         .skills
         .iter()
-        .filter(|skill| skill.state.is_listed())
+        .filter(|skill| skill.state.is_offered())
         .count();
     out.line(&format!(
         "{} found, {usable} usable",
@@ -181,9 +181,12 @@ pub(super) fn print_sources(snapshot: &Snapshot, out: &mut Output) {
     ));
     for (source, states) in report::count_sources(snapshot.entries()) {
         let total: usize = states.values().sum();
-        let words = State::ALL.into_iter().map(State::as_str);
-        let shown: Vec<String> = words
-            .filter_map(|state| Some(format!("{} {state}", states.get(state)?)))
+        let shown: Vec<String> = State::ALL
+            .into_iter()
+            .filter_map(|state| {
+                let count = states.get(state.as_str())?;
+                Some(format!("{count} {}", state.in_words()))
+            })
             .collect();
         out.line(&format!(
             "  {:<8} {total:>6}  {}",

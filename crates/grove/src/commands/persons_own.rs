@@ -39,7 +39,7 @@ fn changed_by(command: &Command) -> Option<&'static str> {
         Command::Skills(SkillsCommand::Manage(_)) => Some("skills"),
         Command::Mcp(arguments) if arguments.command.is_some() => Some("the entries of hosts"),
         Command::Init { .. } => Some("the configuration"),
-        Command::Undo { .. } => Some("what commands before it did"),
+        Command::Undo(_) | Command::Redo(_) => Some("what commands before it did"),
         _ => None,
     }
 }

@@ -49,7 +49,7 @@ pub(super) use health::{ProviderHealth, RunsHealth};
 pub(super) use marks::mark_of;
 pub(super) use model_settings::ModelSettings;
 pub(super) use subagent::SubagentTool;
-pub(super) use supervise::supervise;
+pub(super) use supervise::{passed_on as environment_of_git, supervise};
 pub(super) use told::print_told;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;

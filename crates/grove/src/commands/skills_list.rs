@@ -25,7 +25,9 @@ pub(super) fn require_known(states: &[String]) -> Result<(), CommandError> {
 
 /// Whether a word names a state, in any case.
 fn is(state: State, word: &str) -> bool {
-    state.as_str().eq_ignore_ascii_case(word)
+    [state.as_str(), state.in_words()]
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// How the list is printed.
@@ -125,7 +127,7 @@ fn tree(snapshot: &Snapshot, mut skills: Vec<&Skill>, out: &mut Output) {
             let indent = "  ".repeat(level + 1);
             out.line(&format!("{indent}{}/", path_text(folder)));
         }
-        let state = skill.state.as_str();
+        let state = skill.state.in_words();
         let mut line = format!("{}{}", "  ".repeat(path.len() + 1), path_text(last));
         if skill.state != State::Ok {
             let meaning = colour::of_word(state).unwrap_or(Meaning::Doubtful);

@@ -1,11 +1,12 @@
 //! `grove skills create | edit | rename | copy | delete | enable | disable`.
 
-use grove_catalog::hosts;
+use grove_catalog::hosts::{self, Host};
 use grove_skills::Environment;
 use grove_skills::managing::{Manager, NewSkill, Renaming, SkillCopy};
 use grove_spec::agent::compose::Ask;
 use grove_spec::config::LayerScope;
 use grove_spec::package::Kind;
+use grove_spec::text::one_line;
 
 use super::change_report::{self, layer, read_text};
 use super::{Outcome, naming};
@@ -39,13 +40,20 @@ pub(super) fn run(environment: &Environment, command: &ManageSkills, out: &mut O
     };
     let mut manager = Manager::new(environment, &format!("skills {verb} {name}"))?;
     let (json, changed) = match command {
-        ManageSkills::Create { scope, json, .. } => {
+        ManageSkills::Create {
+            host, scope, json, ..
+        } => {
+            let host = host.as_deref().map(known_host).transpose()?;
             let asked = NewSkill {
                 name,
                 scope: layer(*scope),
+                host: host.as_ref(),
                 asks: &asks,
             };
-            (*json, manager.create_skill(&asked)?)
+            let mut changed = manager.create_skill(&asked)?;
+            let readers = manager.readers_of_skill(&changed.file, asked.scope);
+            changed.notes.push(who_reads(&changed.name, &readers));
+            (*json, changed)
         }
         ManageSkills::Edit { whose, .. } => {
             let scope = whose.scope.map(layer);
@@ -63,9 +71,7 @@ pub(super) fn run(environment: &Environment, command: &ManageSkills, out: &mut O
         ManageSkills::Copy {
             to, scope, json, ..
         } => {
-            let host = naming::known_host(to, "known hosts", hosts::names())?;
-            let host = hosts::by_name(host);
-            let host = host.ok_or_else(|| CommandError::internal("a host has no description"))?;
+            let host = known_host(to)?;
             let asked = SkillCopy {
                 name,
                 host: &host,
@@ -87,6 +93,23 @@ pub(super) fn run(environment: &Environment, command: &ManageSkills, out: &mut O
     };
     change_report::print(environment, "skills", verb, &changed, json, out);
     Ok(0)
+}
+
+fn known_host(name: &str) -> Result<Host, CommandError> {
+    let host = naming::known_host(name, "known hosts", hosts::names())?;
+    let host = hosts::by_name(host);
+    host.ok_or_else(|| CommandError::internal("a host has no description"))
+}
+
+/// The hosts that read a new skill's file besides Grove, and the way to the others.
+fn who_reads(name: &str, readers: &[String]) -> String {
+    if readers.is_empty() {
+        let name = one_line(name);
+        return format!(
+            "Grove alone reads this file; `grove skills copy {name} --to HOST` copies it, and `--host HOST` makes it there"
+        );
+    }
+    format!("read by {}", readers.join(", "))
 }
 
 fn asks(

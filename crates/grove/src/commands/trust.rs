@@ -6,7 +6,7 @@ use std::path::Path;
 use grove_fs::trust_store::Grant;
 use grove_skills::Environment;
 use grove_skills::trusting::{self, ChangedFile, ItemKind, Review, ReviewItem};
-use grove_spec::text::{first_names, one_line};
+use grove_spec::text::{first_names, one_line, visible};
 use serde_json::json;
 
 use super::{Outcome, counted, tilde};
@@ -90,8 +90,13 @@ fn print_review(review: &Review, environment: &Environment, out: &mut Output) {
             ));
         }
     }
+    let mut left = MAX_NEW_LINES;
     for file in &review.new {
         out.line(&format!("  new {}", one_line(file)));
+        match review.text_of(file) {
+            Some(text) => out.text(&content(&text, &mut left)),
+            None => out.line("    not shown: it is no text, too long, or has settings"),
+        }
     }
     for file in &review.removed {
         out.line(&format!("  removed {}", one_line(file)));
@@ -129,8 +134,31 @@ fn print_review(review: &Review, environment: &Environment, out: &mut Output) {
     }
 }
 
-/// The longest part of a difference that is shown.
+/// The longest part of a difference, or of a new file, that is shown.
 const MAX_LINES: usize = 200;
+/// The lines of all new files together that are shown.
+const MAX_NEW_LINES: usize = 1_000;
+/// The characters of one line that are shown.
+const MAX_LINE: usize = 500;
+
+/// The beginning of a new file's text, for people; `left` is how many more lines are shown of all.
+fn content(text: &str, left: &mut usize) -> String {
+    let most = MAX_LINES.min(*left);
+    let mut lines = text.lines();
+    let mut shown = String::new();
+    for line in lines.by_ref().take(most) {
+        let kept: String = line.chars().take(MAX_LINE).collect();
+        let cut = if kept.len() < line.len() { "…" } else { "" };
+        let line = format!("    | {}{cut}", visible(&kept));
+        let _ = writeln!(shown, "{}", line.trim_end());
+        *left -= 1;
+    }
+    let more = lines.count();
+    if more > 0 {
+        let _ = writeln!(shown, "    and {}", counted(more, "more line"));
+    }
+    shown
+}
 
 /// What differs in two texts, line by line, for people.
 fn difference(before: &str, now: &str) -> String {

@@ -1,42 +1,214 @@
-//! `grove undo`: the last change to a person's files taken back.
+//! `grove undo` and `grove redo`: the last change to a person's files taken back, and made again.
 
-use grove_fs::undo::{LastChange, UndoError};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use grove_exec::Git;
+use grove_fs::files;
+use grove_fs::undo::{Change, StagedEntries, UndoError, remembered};
 use grove_skills::Environment;
+use grove_skills::trusting::{self, WrittenFile};
 use serde_json::json;
 
-use super::{Outcome, path_text, tilde};
-use crate::command_error::CommandError;
-use crate::output::Output;
+use super::runs::environment_of_git;
+use super::{Outcome, agreed, counted, path_text, tilde};
+use crate::args::UndoArgs;
+use crate::command_error::{CommandError, ErrorKind};
+use crate::output::{Output, page};
+use crate::table::Table;
 
-pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Outcome {
-    let Some(last) = LastChange::find(&environment.state)? else {
-        return Err(CommandError::finding("there is nothing to undo"));
+/// The most bytes of a file that trust can pin.
+const MAX_TRUSTED: u64 = 1 << 20;
+
+/// The two directions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    Undo,
+    Redo,
+}
+
+impl Direction {
+    const fn verb(self) -> &'static str {
+        match self {
+            Self::Undo => "undo",
+            Self::Redo => "redo",
+        }
+    }
+
+    fn find(self, state: &Path) -> Result<Option<Change>, UndoError> {
+        match self {
+            Self::Undo => Change::last(state),
+            Self::Redo => Change::last_undone(state),
+        }
+    }
+}
+
+pub(super) fn run(
+    environment: &Environment,
+    arguments: &UndoArgs,
+    direction: Direction,
+    out: &mut Output,
+) -> Outcome {
+    if arguments.list {
+        return list(environment, arguments.json, out);
+    }
+    let Some(change) = direction.find(&environment.state)? else {
+        let message = format!("there is nothing to {}", direction.verb());
+        return Err(CommandError::finding(message));
     };
-    let command = last.command().to_owned();
-    let files = last.undo().map_err(|error| refused(error, &command))?;
-    if json {
+    let command = change.command().to_owned();
+    let age = change.age();
+    let git = Git::new(environment_of_git(environment));
+    let files = change.check().map_err(|error| refused(error, &command))?;
+    require_staged_as_left(&git, change.staged(), &command)?;
+    if !arguments.dry_run {
+        let question = question(&change).filter(|_| direction == Direction::Undo);
+        if let Some(question) = question
+            && !agreed(&question, arguments.yes, out)?
+        {
+            return Ok(ErrorKind::Finding.exit_code());
+        }
+        let before = contents(&files);
+        take_back(change, &git)?;
+        keep_trust(environment, &files, &before);
+    }
+    if arguments.json {
         let files: Vec<_> = files.iter().map(|file| file.to_string_lossy()).collect();
-        out.json(&json!({ "schema": "grove.undo/1", "command": command, "files": files }));
+        out.json(&json!({
+            "schema": "grove.undo/1",
+            "command": command,
+            "ageSeconds": age.as_secs(),
+            "files": files,
+            "done": !arguments.dry_run,
+        }));
         return Ok(0);
     }
     for file in &files {
         out.line(&tilde(file, environment));
     }
-    let command = path_text(&command);
-    out.note(&match files.len() {
-        0 => format!("`grove {command}` has already been undone"),
-        _ => format!("undid `grove {command}`"),
+    let (verb, command, age) = (direction.verb(), path_text(&command), ago(age));
+    out.note(&match (files.len(), direction) {
+        _ if arguments.dry_run => {
+            format!("would {verb} `grove {command}` ({age}); nothing was changed")
+        }
+        (0, Direction::Undo) => format!("`grove {command}` has already been undone"),
+        (0, Direction::Redo) => format!("`grove {command}` has already been redone"),
+        (_, Direction::Undo) => {
+            format!("undid `grove {command}` ({age}); `grove redo` makes the change again")
+        }
+        (_, Direction::Redo) => format!("redid `grove {command}`"),
     });
     Ok(0)
 }
 
-fn refused(error: UndoError, command: &str) -> CommandError {
-    let hint = match &error {
-        UndoError::ChangedSince(_) => format!(
-            "`grove {}` was not undone and nothing was changed: check the file, or restore it yourself",
-            path_text(command)
-        ),
-        _ => return error.into(),
+/// The question where the last command changed nothing, so that the last change is an older one.
+fn question(change: &Change) -> Option<String> {
+    let since = path_text(&change.unchanged_since()?);
+    let (command, age) = (path_text(change.command()), ago(change.age()));
+    Some(format!(
+        "`grove {since}` changed nothing that could be undone; the last change is `grove {command}` ({age}): undo that?"
+    ))
+}
+
+/// Puts back the files, then what was staged; only then the change counts as taken back.
+fn take_back(change: Change, git: &Git) -> Result<(), CommandError> {
+    let put_back = change.put_back();
+    put_back.map_err(|error| refused(error, change.command()))?;
+    for staged in change.staged() {
+        git.stage_entries(&staged.repository, &staged.paths, &staged.before)
+            .map_err(CommandError::internal)?;
+    }
+    Ok(change.forget()?)
+}
+
+/// What is in the files of a change; none where there is no file.
+fn contents(files: &[PathBuf]) -> Vec<Option<Vec<u8>>> {
+    let read = |file: &PathBuf| files::read_bounded(file, MAX_TRUSTED).ok();
+    files.iter().map(read).collect()
+}
+
+/// Lets a trusted project stay trusted with what is as it was again.
+fn keep_trust(environment: &Environment, files: &[PathBuf], before: &[Option<Vec<u8>>]) {
+    for ((path, before), after) in files.iter().zip(before).zip(contents(files)) {
+        let written = WrittenFile {
+            path,
+            before: before.as_deref(),
+            after: after.as_deref(),
+        };
+        // Where it cannot, the file counts as changed, and that is said of it.
+        let _ = trusting::keep_written(environment, &written);
+    }
+}
+
+/// Refuses a change after which something else was staged for its files.
+fn require_staged_as_left(
+    git: &Git,
+    all: &[StagedEntries],
+    command: &str,
+) -> Result<(), CommandError> {
+    for staged in all {
+        let now = git.staged_entries(&staged.repository, &staged.paths);
+        let now = now.map_err(CommandError::internal)?;
+        if now != staged.after && now != staged.before {
+            let message = format!(
+                "what is staged in {} was changed since",
+                staged.repository.display()
+            );
+            return Err(CommandError::finding(message).hint(not_undone(command)));
+        }
+    }
+    Ok(())
+}
+
+fn list(environment: &Environment, json: bool, out: &mut Output) -> Outcome {
+    let all = remembered(&environment.state)?;
+    if json {
+        let changes = all.iter().map(|change| {
+            json!({
+                "command": change.command,
+                "ageSeconds": change.age.as_secs(),
+                "files": change.files,
+            })
+        });
+        let changes: Vec<_> = changes.collect();
+        out.json(&json!({ "schema": "grove.undo.list/1", "changes": changes }));
+        return Ok(0);
+    }
+    let mut table = Table::new(&["WHEN", "FILES", "COMMAND"]).with_numbers(1..2);
+    for change in &all {
+        let command = format!("grove {}", path_text(&change.command));
+        table.row(&[&ago(change.age), &change.files.to_string(), &command]);
+    }
+    out.painted(&table.render(page(&environment.variables)));
+    if all.is_empty() {
+        out.note("there is nothing to undo");
+    }
+    Ok(0)
+}
+
+/// The time since a change, for people.
+fn ago(age: Duration) -> String {
+    let minutes = age.as_secs() / 60;
+    let (count, unit) = match minutes {
+        0 => return "just now".to_owned(),
+        1..60 => (minutes, "minute"),
+        60..1_440 => (minutes / 60, "hour"),
+        _ => (minutes / 1_440, "day"),
     };
-    CommandError::from(error).hint(hint)
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    format!("{} ago", counted(count, unit))
+}
+
+fn refused(error: UndoError, command: &str) -> CommandError {
+    match error {
+        UndoError::ChangedSince(_) => CommandError::from(error).hint(not_undone(command)),
+        _ => error.into(),
+    }
+}
+
+fn not_undone(command: &str) -> String {
+    let command = path_text(command);
+    format!(
+        "`grove {command}` was left as it is and nothing was changed: check the file, or restore it yourself"
+    )
 }

@@ -10,6 +10,7 @@ use grove_catalog::entry::{Entries, Entry};
 use grove_catalog::hosts::Host;
 use grove_catalog::root::{Root, Source};
 use grove_catalog::snapshot::Skill;
+use grove_catalog::state::State;
 use grove_fs::files;
 use grove_skills::Environment;
 use grove_spec::Code;
@@ -229,7 +230,10 @@ impl Shown for Skill {
                 said("left-out", format!("left out: {}", full()), more_room())
             }
             Some(Sight::NotShown) => {
-                let message = "the entry of its group or branch leads to it";
+                let mut message = "named in its group: that entry leads to it".to_owned();
+                if let Some(reason) = self.reasons.first().filter(|_| self.state == State::Capped) {
+                    message = format!("{message}; {}", reason.message);
+                }
                 said("behind-entry", message, more_room())
             }
             None if self.description().is_none() => {

@@ -263,6 +263,42 @@ fn keys_that_a_project_may_not_set_are_named_and_not_used() {
 }
 
 #[test]
+fn skills_beyond_the_limits_are_named_in_their_group_and_usable() {
+    let session = session();
+    for name in ["a", "b", "c"] {
+        session.skill(format!("home/.agents/skills/{name}"), name, "Does it.");
+    }
+    session.file(USER, "limits.loaded_per_source = 1\n");
+    let overview = session.done("").stdout;
+    assert!(overview.contains("4 skills found, 4 usable"), "{overview}");
+    assert!(
+        overview.contains("1 ok, 2 named in its group"),
+        "{overview}"
+    );
+    let list = session.done("skills list").prints(["named in its group"]);
+    list.says(["4 skills listed, 4 usable"]);
+    session
+        .done("why b")
+        .prints(["named in its group", "more than 1 skills"]);
+    for command in [
+        "",
+        "why b",
+        "skills list",
+        "skills show b",
+        "skills check",
+        "doctor",
+    ] {
+        let shown = session.grove(command).stdout;
+        assert!(!shown.contains("capped"), "{command}: {shown}");
+    }
+    assert_states(&session, &[["a", "ok"], ["b", "capped"], ["c", "capped"]]);
+    for word in ["capped", "named in its group"] {
+        let list = session.done(["skills", "list", "--state", word]);
+        list.prints(["b", "c"]);
+    }
+}
+
+#[test]
 fn limits_are_kept_and_inclusive() {
     let session = session();
     let skills = "home/.agents/skills";

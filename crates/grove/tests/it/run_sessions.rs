@@ -21,6 +21,7 @@ mod known_cases;
 mod leaving;
 mod ledger;
 mod limits;
+mod listed_skills;
 mod lists;
 mod live;
 mod lying_children;

@@ -25,6 +25,14 @@ fn project_home() -> TestHome {
     home
 }
 
+/// The text of the skill as a review shows it.
+const SKILL_TEXT: &str = "    | ---
+    | name: deploy
+    | description: Deploys the project
+    | ---
+    |
+    | # deploy
+";
 const DEPLOY: &str = "deploy@project:.agents/skills";
 const OK: (&str, &str, &[&str]) = (DEPLOY, "ok", &[]);
 const UNTRUSTED: (&str, &str, &[&str]) = (DEPLOY, "untrusted", &["untrusted"]);
@@ -76,7 +84,7 @@ fn trust_makes_it_usable_and_says_what_was_seen() {
     assert_eq!(
         told,
         format!(
-            "skill .agents/skills/deploy\n  new .agents/skills/deploy/SKILL.md\ntrusted {} as it is now\n",
+            "skill .agents/skills/deploy\n  new .agents/skills/deploy/SKILL.md\n{SKILL_TEXT}trusted {} as it is now\n",
             folder.display()
         )
     );
@@ -96,17 +104,27 @@ fn nothing_is_trusted_without_a_yes() {
         "---\nname: helper\ndescription: Helps\ntools: bash, read\n---\nYou help.\n",
     );
     home.file("project/.grove/config.toml", "[skills]\nonly = []\n");
-    let review = "\
+    let review = format!(
+        "\
 ! skill .agents/skills/deploy brings programs: scripts/setup.sh
 ! agent .agents/agents/helper.md asks for the tools bash, read
 skill .agents/skills/deploy
 agent .agents/agents/helper.md
 setting .grove/config.toml
   new .agents/agents/helper.md
+    | ---
+    | name: helper
+    | description: Helps
+    | tools: bash, read
+    | ---
+    | You help.
   new .agents/skills/deploy/SKILL.md
-  new .agents/skills/deploy/scripts/setup.sh
+{SKILL_TEXT}  new .agents/skills/deploy/scripts/setup.sh
+    | echo setup
   new .grove/config.toml
-";
+    not shown: it is no text, too long, or has settings
+"
+    );
     for (arguments, code, said) in [
         (
             &["trust"][..],
@@ -155,6 +173,7 @@ fn the_second_review_shows_what_is_different() {
 skill .agents/skills/deploy
 setting .grove/config.toml
   new .agents/skills/deploy/more.md
+    | text
   removed .agents/skills/deploy/gone.md
   changed .agents/skills/deploy/data.bin
     its earlier text was not kept

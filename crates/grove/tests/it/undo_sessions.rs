@@ -193,7 +193,47 @@ fn what_was_refused_or_changed_nothing_is_no_change() {
         .says(["--yes"]);
     session.refused("skills rename s flat");
     session.refused("agents create a --description d");
-    let said = session.json("undo");
+    // The change is older than the last command, and so it is not undone without a word.
+    let before = persons(&session);
+    session.refused("undo").says([
+        "`grove agents create a` changed nothing",
+        "`grove agents edit a` (just now)",
+        "--yes",
+    ]);
+    assert!(persons(&session) == before);
+    let said = session.json("undo --yes");
     assert_eq!(said["command"], "agents edit a");
     assert_eq!(said["files"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn undo_is_listed_tried_and_redone() {
+    let session = session();
+    session.done("agents edit a --description Two.");
+    session.done("skills delete s --yes");
+    let last = persons(&session);
+    session.done("undo --list").prints([
+        "just now      3  grove skills delete s",
+        "just now      1  grove agents edit a",
+    ]);
+    assert_eq!(
+        session.json("undo --list")["changes"][1]["command"],
+        "agents edit a"
+    );
+    let tried = session.done("undo --dry-run");
+    let tried = tried.prints(["skills/s/SKILL.md"]);
+    tried.says([
+        "would undo `grove skills delete s` (just now)",
+        "nothing was changed",
+    ]);
+    assert!(persons(&session) == last);
+    session.done("undo");
+    session.done("undo");
+    session
+        .done("redo --dry-run")
+        .says(["would redo `grove agents edit a`"]);
+    session.done("redo").says(["redid `grove agents edit a`"]);
+    session.done("redo");
+    assert!(persons(&session) == last);
+    session.refused("redo").says(["there is nothing to redo"]);
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use grove_catalog::catalog::{Budget, Request, Style, Treatment, catalog, update};
+use grove_catalog::catalog::{
+    Budget, CatalogNow, KnownSkills, Request, Style, Treatment, catalog, update,
+};
 use grove_catalog::root::Source;
 use grove_catalog::tree::Tree;
 
@@ -129,24 +131,53 @@ fn what_the_reader_has_is_not_told_again() {
     assert_eq!(names, ["skill-00000", "skill-00002"]);
 }
 
+/// The update from one library to another, both within a budget.
+fn updated(before: &[Made], now: &[Made], budget: Budget, style: Style) -> String {
+    let [before, now] = [before, now].map(|made| snapshot(&[Source::User], made));
+    let catalog = plain(&now, budget);
+    let [old, new] = [&before, &now].map(|it| KnownSkills::of(it, None, &[]));
+    assert_eq!(KnownSkills::parse(&old.to_text()), Some(old.clone()));
+    let now = CatalogNow {
+        snapshot: &now,
+        exclude: &[],
+        catalog: &catalog,
+        style,
+    };
+    update(&old, &new, &now)
+}
+
 #[test]
 fn an_update_tells_only_what_changed() {
-    let before = plain(
-        &snapshot(&[Source::User], &described(30, 100)),
-        Budget::chars(30_000, 150),
-    );
+    let before = described(30, 100);
     let mut skills = described(30, 100);
     skills[3].description = "Something else altogether.".to_owned();
     skills.remove(9);
-    let now = plain(
-        &snapshot(&[Source::User], &skills),
-        Budget::chars(30_000, 150),
-    );
-    let fragment = update(&before.text, &now, Style::Xml);
-    assert_eq!(fragment.matches("skill-00003<").count(), 2, "{fragment}");
+    let budget = Budget::chars(30_000, 150);
+    let fragment = updated(&before, &skills, budget, Style::Xml);
+    assert_eq!(fragment.matches("skill-00003<").count(), 1, "{fragment}");
     assert_eq!(fragment.matches("skill-00009<").count(), 1);
-    assert_eq!(fragment.matches("<skill>").count(), 3);
-    assert_eq!(update(&now.text, &now, Style::Xml), "");
+    assert_eq!(fragment.matches("<skill>").count(), 2);
+    assert_eq!(updated(&before, &before, budget, Style::Xml), "");
+}
+
+/// One more skill shortens the descriptions of others, closes groups and takes entries away; none of that is news.
+#[test]
+fn an_update_after_one_new_skill_names_that_skill_alone() {
+    for (count, length, size) in [(30, 400, 6_000), (300, 200, 30_000), (700, 300, 30_000)] {
+        let before = described(count, length);
+        let mut now = described(count, length);
+        now.push(Made::new(0, "zz-new", "Is new here."));
+        let budget = Budget::chars(size, 150);
+        let fragment = updated(&before, &now, budget, Style::Xml);
+        assert_eq!(fragment.matches("<skill>").count(), 1, "{fragment}");
+        assert!(
+            fragment.contains("<added>\n<skill><name>zz-new<"),
+            "{fragment}"
+        );
+        let fragment = updated(&now, &before, budget, Style::Markdown);
+        assert_eq!(fragment.matches("- **").count(), 1, "{fragment}");
+        assert!(fragment.contains("<removed>\n- **zz-new**"), "{fragment}");
+    }
 }
 
 /// No index has more than twelve entries, also that of a branch.

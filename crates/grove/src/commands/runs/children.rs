@@ -6,9 +6,7 @@ use std::fmt::Write as _;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
-use grove_catalog::prompt::BlockKind;
 use grove_catalog::root::Source;
-use grove_catalog::snapshot::Snapshot;
 use grove_exec::Program;
 use grove_plan::{
     AttentionLimits, AuthorFacts, Control, Limits, NodeId, PlannedTask, Request as RunRequest,
@@ -260,7 +258,8 @@ impl Finding<'_> {
                 models: chosen.names,
                 model_facts: chosen.facts,
                 fallback_after_writes: file.fallback_after_writes,
-                readable: readable(&place.snapshot, &made),
+                readable: readable(&made),
+                location_aliases: location_aliases(&made),
                 setup_hook_text: tree.as_ref().and_then(|tree| tree.hook_text.clone()),
                 worktree: tree.map(|tree| tree.plan),
                 folder,
@@ -572,27 +571,17 @@ fn not_used(name: &str, file: &AgentFile) -> Option<String> {
 }
 
 /// What a child may read outside its work folder: its skills and their index files.
-fn readable(snapshot: &Snapshot, made: &AgentPrompt) -> Vec<PathBuf> {
-    let prompt = &made.prompt;
-    let has_catalog = prompt
-        .blocks
-        .iter()
-        .any(|block| block.kind == BlockKind::Catalog);
-    let is_told =
-        |address: &String| prompt.active.contains(address) || prompt.listed.contains(address);
-    let skills = snapshot.skills.iter().filter(|skill| {
-        let is_in_catalog = has_catalog && skill.state.is_offered();
-        is_in_catalog || is_told(&snapshot.address(skill))
-    });
-    let folders = skills.map(|skill| {
-        let file = snapshot.location(&skill.place);
-        match (file.file_name(), file.parent()) {
-            // A skill that is one file has no folder of its own.
-            (Some(name), Some(folder)) if name == "SKILL.md" => folder.to_path_buf(),
-            _ => file,
-        }
-    });
-    folders.chain(made.index_files()).collect()
+fn readable(made: &AgentPrompt) -> Vec<PathBuf> {
+    let skills = made.skill_folders.iter().cloned();
+    skills.chain(made.index_files()).collect()
+}
+
+/// What locations in a child's catalog begin with instead of a folder.
+fn location_aliases(made: &AgentPrompt) -> BTreeMap<String, PathBuf> {
+    let aliases = made.location_aliases.iter();
+    aliases
+        .map(|alias| (alias.name.clone(), alias.folder.clone()))
+        .collect()
 }
 
 /// Whether the person, or whoever set the machine up, wrote it.

@@ -1,8 +1,10 @@
 //! `grove runs diff` and `grove runs apply`: what children did in working trees of their own.
 
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
-use grove_exec::{Git, GitError};
+use grove_exec::{AppliedPatch, Git, GitError};
+use grove_fs::undo::{After, Recording, StagedEntries};
 use grove_plan::{NodeId, NodeView, PatchView, SubmoduleWork};
 use grove_runs::ControlError;
 use grove_skills::Environment;
@@ -14,6 +16,9 @@ use super::{Runs, supervise};
 use crate::command_error::CommandError;
 use crate::commands::{Outcome, counted};
 use crate::output::Output;
+
+/// The words for a patch that was put in without a merge.
+const UNSTAGED: &str = "not staged, since files have changes of yours";
 
 /// A child's patch.
 struct ChildPatch {
@@ -131,8 +136,8 @@ fn require_submodules(git: &Git, top: &Path, patch: &ChildPatch) -> Result<(), C
     Ok(())
 }
 
-/// Puts one child's patches in, and gives the files that are in conflict afterwards; nothing when all of it is there already.
-fn apply_one(git: &Git, top: &Path, patch: &ChildPatch) -> Result<Option<Vec<String>>, GitError> {
+/// Puts one child's patches in; nothing when all of it is there already.
+fn apply_one(git: &Git, top: &Path, patch: &ChildPatch) -> Result<Option<AppliedPatch>, GitError> {
     let is_there = git.has_patch(top, &patch.bytes, Path::new(""))
         && patch.submodules.iter().all(|(work, bytes)| {
             let below = Path::new(&work.path);
@@ -141,13 +146,77 @@ fn apply_one(git: &Git, top: &Path, patch: &ChildPatch) -> Result<Option<Vec<Str
     if is_there {
         return Ok(None);
     }
-    let mut conflicts = git.apply(top, &patch.bytes, Path::new(""))?;
+    let mut applied = git.apply(top, &patch.bytes, Path::new(""))?;
     for (work, bytes) in &patch.submodules {
         let below = Path::new(&work.path);
         let inside = git.apply(&top.join(below), bytes, below)?;
-        conflicts.extend(inside.iter().map(|file| format!("{}/{file}", work.path)));
+        let conflicts = inside.conflicts.iter();
+        applied
+            .conflicts
+            .extend(conflicts.map(|file| format!("{}/{file}", work.path)));
+        applied.is_staged &= inside.is_staged;
     }
-    Ok(Some(conflicts))
+    Ok(Some(applied))
+}
+
+/// What is kept of a repository before patches are applied to it, so that applying can be undone.
+struct KeptForUndo {
+    recording: Recording,
+    staged: Vec<StagedEntries>,
+}
+
+impl KeptForUndo {
+    fn new(environment: &Environment, run: &str) -> Self {
+        Self {
+            recording: Recording::new(Some(&environment.state), format!("runs apply {run}")),
+            staged: Vec::new(),
+        }
+    }
+
+    /// Keeps the files of the patches, in the repository and in its submodules, and what is staged for them.
+    fn keep(&mut self, git: &Git, top: &Path, patches: &[ChildPatch]) -> Result<(), CommandError> {
+        let mut all: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
+        for patch in patches {
+            let own = git.paths_of(top, &patch.bytes, Path::new(""));
+            all.entry(top.to_path_buf())
+                .or_default()
+                .extend(own.map_err(CommandError::internal)?);
+            for (work, bytes) in &patch.submodules {
+                let (below, folder) = (Path::new(&work.path), top.join(&work.path));
+                let inside = git.paths_of(&folder, bytes, below);
+                all.entry(folder)
+                    .or_default()
+                    .extend(inside.map_err(CommandError::internal)?);
+            }
+        }
+        let files = all
+            .iter()
+            .flat_map(|(folder, paths)| paths.iter().map(|path| folder.join(path)));
+        let files: Vec<PathBuf> = files.collect();
+        let changes = files.iter().map(|file| (file.as_path(), After::Unknown));
+        self.recording.keep(&changes.collect::<Vec<_>>())?;
+        for (repository, paths) in all {
+            let paths: Vec<String> = paths.into_iter().collect();
+            let before = git.staged_entries(&repository, &paths);
+            self.staged.push(StagedEntries {
+                before: before.map_err(CommandError::internal)?,
+                repository,
+                paths,
+                after: String::new(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Completes the record once the patches are applied.
+    fn settle(mut self, git: &Git) -> Result<(), CommandError> {
+        for staged in &mut self.staged {
+            let after = git.staged_entries(&staged.repository, &staged.paths);
+            staged.after = after.map_err(CommandError::internal)?;
+        }
+        self.recording.settle(self.staged)?;
+        Ok(())
+    }
 }
 
 /// `grove runs apply`.
@@ -181,9 +250,12 @@ pub(super) fn apply(
         );
         return Err(CommandError::finding(message).hint(hint));
     }
+    let mut kept = KeptForUndo::new(environment, &run);
+    kept.keep(&git, &place.top, &patches)?;
+    let mut failure = None;
     for patch in &patches {
-        let conflicts = match apply_one(&git, &place.top, patch) {
-            Ok(conflicts) => conflicts,
+        let applied = match apply_one(&git, &place.top, patch) {
+            Ok(applied) => applied,
             Err(error) => {
                 let message = format!("the patch of {} does not apply: {error}", patch.node);
                 let hints = [
@@ -191,14 +263,19 @@ pub(super) fn apply(
                         .to_owned(),
                     format!("`grove runs diff {run}.{}` prints it", patch.node),
                 ];
-                return Err(CommandError::finding(message).hints(hints));
+                failure = Some(CommandError::finding(message).hints(hints));
+                break;
             }
         };
-        let Some(conflicts) = conflicts else {
+        let Some(AppliedPatch {
+            conflicts,
+            is_staged,
+        }) = applied
+        else {
             if !json {
                 out.line(&format!("{} {}: already applied", patch.node, patch.agent));
             }
-            done.push(json!({ "node": patch.node, "files": 0, "conflicts": [] }));
+            done.push(json!({ "node": patch.node, "files": 0, "conflicts": [], "staged": false }));
             continue;
         };
         has_conflicts |= !conflicts.is_empty();
@@ -207,16 +284,29 @@ pub(super) fn apply(
             "file",
         );
         if !json {
-            out.line(&format!("{} {}: {files} changed", patch.node, patch.agent));
+            let staged = if is_staged { "staged" } else { UNSTAGED };
+            out.line(&format!(
+                "{} {}: {files} changed and {staged}",
+                patch.node, patch.agent
+            ));
             for file in &conflicts {
                 out.line(&format!("  conflict in {file}"));
             }
         }
-        done.push(json!({ "node": patch.node, "files": patch.view.files, "conflicts": conflicts }));
+        done.push(json!({
+            "node": patch.node,
+            "files": patch.view.files,
+            "conflicts": conflicts,
+            "staged": is_staged,
+        }));
         if has_conflicts {
             // What comes next would be put on top of what nobody has settled yet.
             break;
         }
+    }
+    kept.settle(&git)?;
+    if let Some(failure) = failure {
+        return Err(failure);
     }
     if json {
         out.json(&json!({ "schema": "grove.applied/1", "run": run, "patches": done }));
@@ -227,6 +317,8 @@ pub(super) fn apply(
             left => format!("; {left} patches are not applied yet"),
         };
         out.note(&format!("resolve the conflicts{left}"));
+    } else if done.iter().any(|one| one["files"] != 0) {
+        out.note("`grove undo` takes it back");
     }
     Ok(u8::from(has_conflicts))
 }

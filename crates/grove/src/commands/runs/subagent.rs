@@ -283,6 +283,12 @@ impl SubagentTool {
 
     fn list(&self, said: &Said<'_>) -> Result<SubagentAnswer, CommandError> {
         let what = said.text("what")?;
+        let group = what.filter(|what| what.ends_with('/'));
+        let what = if group.is_some() || said.text("task")?.is_some() {
+            what.filter(|_| group.is_none()).or(Some("agents"))
+        } else {
+            what
+        };
         let mut text = String::new();
         for (heading, name) in [("Agents", "agents"), ("Chains", "chains"), ("Runs", "runs")] {
             if what.is_some_and(|what| what != name) {
@@ -290,7 +296,8 @@ impl SubagentTool {
             }
             let part = match name {
                 "runs" => self.list_runs(&*self.recovered()?, false)?,
-                name => managing::list(self, name, said)?,
+                "chains" => managing::chains(self, said)?,
+                _ => managing::agents(self, group, said)?,
             };
             let _ = writeln!(text, "{heading}\n{}", part.text);
         }

@@ -119,7 +119,7 @@ pub(crate) fn supervise(environment: Environment) -> Outcome {
 }
 
 /// What commands see of the environment.
-pub(super) fn passed_on(environment: &Environment) -> Vec<(String, String)> {
+pub(in crate::commands) fn passed_on(environment: &Environment) -> Vec<(String, String)> {
     let variables = environment.variables.iter();
     let variables = variables.filter_map(|(name, value)| {
         let value = value.to_str()?;

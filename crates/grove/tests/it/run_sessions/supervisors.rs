@@ -100,6 +100,7 @@ fn request(folder: &Path, number: usize, surroundings: String) -> RunRequest {
         worktree: None,
         setup_hook_text: None,
         readable: Vec::new(),
+        location_aliases: BTreeMap::new(),
         limits: Limits::default(),
         output_schema: None,
         output: None,

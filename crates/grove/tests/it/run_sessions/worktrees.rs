@@ -281,4 +281,66 @@ fn a_conflict_is_said_and_what_was_resumed_goes_on_in_its_files() {
         .fails(1)
         .prints(["conflict in a.txt"]);
     assert!(session.read("project/a.txt").contains("<<<<<<<"));
+    // Undone, the file and the index are as before, without a conflict; redone, with one.
+    session.grove("undo").ok().says(["undid `grove runs apply"]);
+    assert_eq!(session.read("project/a.txt"), "one\nzwei\nthree\n");
+    assert_eq!(git(&session, "status --porcelain"), "");
+    session.grove("redo").ok();
+    assert!(git(&session, "status --porcelain").contains("UU a.txt"));
+}
+
+#[test]
+fn undo_after_apply_takes_back_the_patch_and_nothing_else() {
+    let (_server, session) = repository();
+    session.grove("agents create x --description d").ok();
+    let words = "sed -i s/two/2/ a.txt; mkdir -p in; echo n > in/new; chmod +x in/new";
+    session.grove(["run", "worker", words, "--worktree"]).ok();
+    let id = last_id(&session);
+    session.file("project/mine.txt", "mine\n");
+    git(&session, "add mine.txt");
+    let before = git(&session, "status --porcelain");
+    let applied = session.grove(["runs", "apply", &id]).ok();
+    applied.prints(["2 files changed and staged"]);
+    let after = git(&session, "status --porcelain");
+    assert!(
+        after.contains("M  a.txt") && after.contains("A  in/new"),
+        "{after}"
+    );
+    session
+        .grove("undo")
+        .ok()
+        .says([&*format!("undid `grove runs apply {id}`")]);
+    assert_eq!(git(&session, "status --porcelain"), before);
+    assert_eq!(session.read("project/a.txt"), "one\ntwo\nthree\n");
+    assert!(!session.has("project/in"));
+    assert!(session.has("home/.grove/agents/x.md"));
+    session.grove("redo").ok();
+    assert_eq!(git(&session, "status --porcelain"), after);
+    // A second time there is nothing to apply, and what came before is not undone instead.
+    session.grove("undo").ok();
+    session.grove(["runs", "apply", &id]).ok();
+    session
+        .grove(["runs", "apply", &id])
+        .ok()
+        .prints(["already applied"]);
+    session
+        .grove("undo")
+        .fails(1)
+        .says(["changed nothing that could be undone", "--yes"]);
+    // What was staged since is left alone.
+    session.file("project/a.txt", "one\n2\nthree\nfour\n");
+    git(&session, "add a.txt");
+    session.file("project/a.txt", "one\n2\nthree\n");
+    session
+        .grove("undo --yes")
+        .fails(1)
+        .says(["was changed since"]);
+    assert_eq!(session.read("project/a.txt"), "one\n2\nthree\n");
+    // A file with changes is patched as it is, and that is said.
+    git(&session, "reset -q --hard HEAD");
+    session.file("project/a.txt", "one\ntwo\nthree\nfour\n");
+    let applied = session.grove(["runs", "apply", &id]).ok();
+    applied.prints(["not staged"]);
+    session.grove("undo").ok();
+    assert_eq!(session.read("project/a.txt"), "one\ntwo\nthree\nfour\n");
 }

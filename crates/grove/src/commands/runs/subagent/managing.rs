@@ -1,42 +1,68 @@
 //! Agents and chains by the tool: the commands that people have for them, and what those say.
 
+use std::fmt::Write as _;
+
+use grove_catalog::agent_catalog::{AskedAgents, agent_catalog};
+use grove_catalog::agents::Agent;
+use grove_catalog::root::Source;
 use grove_server::SubagentAnswer;
 use grove_skills::{Parts, Request};
 use serde_json::{Map, Value};
 
 use super::{Said, SubagentTool, said_by};
 use crate::args::{
-    AgentLook, AgentScope, AgentsCommand, AskedFields, ChainLook, ChainsCommand, DeleteArgs,
-    NamedArgs, OwnScope, RenameArgs, Whose,
+    AgentLook, AgentsCommand, AskedFields, ChainLook, ChainsCommand, DeleteArgs, NamedArgs,
+    OwnScope, RenameArgs, Whose,
 };
 use crate::command_error::CommandError;
-use crate::commands::{Looked, agents, chains, doctor};
+use crate::commands::{Looked, agents, chains, counted, doctor};
 
-/// What a list shows of agents or chains.
-pub(super) fn list(
-    tool: &SubagentTool,
-    what: &str,
-    said: &Said<'_>,
-) -> Result<SubagentAnswer, CommandError> {
-    let there = tool.environment_in(said)?;
-    if what == "chains" {
-        let command = ChainsCommand::List {
-            look: ChainLook::default(),
-            json: false,
-        };
-        return said_by(|out| chains::run(there, &command, out));
-    }
-    let command = AgentsCommand::List {
-        look: AgentLook::default(),
-        scope: match said.text("scope")? {
-            Some("user") => AgentScope::User,
-            Some("project") => AgentScope::Project,
-            _ => AgentScope::Both,
-        },
-        host: None,
+/// What a list shows of chains.
+pub(super) fn chains(tool: &SubagentTool, said: &Said<'_>) -> Result<SubagentAnswer, CommandError> {
+    let command = ChainsCommand::List {
+        look: ChainLook::default(),
         json: false,
     };
-    said_by(|out| agents::run(there, &command, out))
+    said_by(|out| chains::run(tool.environment_in(said)?, &command, out))
+}
+
+/// What a list shows of agents, within its budget: those of a group, those that fit a task, or all.
+pub(super) fn agents(
+    tool: &SubagentTool,
+    group: Option<&str>,
+    said: &Said<'_>,
+) -> Result<SubagentAnswer, CommandError> {
+    let request = Request {
+        parts: Parts::AGENTS,
+        ..Request::default()
+    };
+    let looked = Looked::new(tool.environment_in(said)?, request);
+    let agents = &looked.look.snapshot.agents;
+    let scope = match said.text("scope")? {
+        Some("user") => Some(Source::User),
+        Some("project") => Some(Source::Project),
+        _ => None,
+    };
+    let source = |agent: &Agent| agents.roots.get(agent.root).map(|root| root.source);
+    let is_meant = |agent: &Agent| scope.is_none_or(|scope| source(agent) == Some(scope));
+    let settings = &looked.look.world.settings.settings;
+    let asked = AskedAgents {
+        bytes: settings.limits.agent_list_bytes.count(),
+        group,
+        task: said.text("task")?,
+    };
+    let Some(mut text) = agent_catalog(agents, &asked, is_meant) else {
+        let group = grove_spec::text::one_line(group.unwrap_or_default());
+        let message = format!("there is no group of agents `{group}`");
+        return Err(CommandError::usage(message).hint("`action: list` names the groups"));
+    };
+    let unusable = |agent: &&Agent| !agent.state.is_usable() && is_meant(agent);
+    let unusable = agents.all.iter().filter(unusable).count();
+    if unusable > 0 && group.is_none() && asked.task.is_none() {
+        let agents = counted(unusable, "more agent");
+        let _ = writeln!(text, "{agents} cannot be used; `action: doctor` says why");
+    }
+    Ok(SubagentAnswer::text(text))
 }
 
 /// What is to be done with which file.
@@ -122,7 +148,7 @@ fn create(tool: &SubagentTool, said: &Said<'_>) -> Result<SubagentAnswer, Comman
     let mut config = config(said)?;
     let name = taken(&mut config, "name")?;
     let name = name.ok_or_else(|| CommandError::usage("`config` needs `name`"))?;
-    let package = taken(&mut config, "package")?;
+    let package = taken_package(&mut config)?;
     let own = scope(said, taken(&mut config, "scope")?.as_deref())?.unwrap_or(OwnScope::User);
     if let Some(steps) = config.remove("steps") {
         let description = taken(&mut config, "description")?;
@@ -157,7 +183,7 @@ fn create(tool: &SubagentTool, said: &Said<'_>) -> Result<SubagentAnswer, Comman
 fn update(tool: &SubagentTool, said: &Said<'_>) -> Result<SubagentAnswer, CommandError> {
     let there = tool.environment_in(said)?;
     let mut config = config(said)?;
-    let (to, package) = (taken(&mut config, "name")?, taken(&mut config, "package")?);
+    let (to, package) = (taken(&mut config, "name")?, taken_package(&mut config)?);
     let whose = whose(said)?;
     let meant = meant(said)?;
     let (Meant::Agent(name) | Meant::Chain(name)) = meant;
@@ -253,6 +279,20 @@ fn taken(config: &mut Map<String, Value>, name: &str) -> Result<Option<String>, 
         Some(_) => Err(CommandError::usage(format!(
             "`{name}` of `config` has to be text"
         ))),
+    }
+}
+
+/// Takes the package out of what is to be written; `false` and nothing mean none, which is an empty one.
+fn taken_package(config: &mut Map<String, Value>) -> Result<Option<String>, CommandError> {
+    match config.get("package") {
+        Some(Value::Null | Value::Bool(false)) => {
+            config.remove("package");
+            Ok(Some(String::new()))
+        }
+        _ => {
+            let package = taken(config, "package")?;
+            Ok(package.map(|text| if text == "false" { String::new() } else { text }))
+        }
     }
 }
 

@@ -1,0 +1,218 @@
+//! Agents as those who delegate are told of them: within a budget, in groups, and by search. All of it is what skills
+//! have, over a snapshot in which the agents stand where skills do.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use grove_spec::skill::{Parsed, Skill as SkillFile};
+use grove_spec::text::{counted, one_line};
+
+use crate::agents::{Agent, Agents};
+use crate::catalog::{
+    Budget, Catalog, Entry, EntryKind, Request, Style, Unit, catalog, group_members, shorten,
+};
+use crate::content::Content;
+use crate::digest::Digest;
+use crate::entry::Entry as _;
+use crate::hosts::{MissingDescription, NameFrom};
+use crate::identity::Layout;
+use crate::search::{self, Audience, Builder, Document, Fit, Index, Query};
+use crate::snapshot::{Location, Skill, Snapshot};
+use crate::state::State;
+use crate::tree::Tree;
+
+/// The most entries of one list.
+const MOST_ENTRIES: usize = 300;
+/// The most agents that a search gives.
+const MOST_FOUND: usize = 12;
+/// The characters of a description that a search gives.
+const LONGEST_FOUND: usize = 300;
+
+/// What is asked of a list of agents.
+#[derive(Debug, Clone, Copy)]
+pub struct AskedAgents<'a> {
+    /// The most bytes of the list.
+    pub bytes: usize,
+    /// The group to open, as a list names it.
+    pub group: Option<&'a str>,
+    /// Words or a task that they are to fit.
+    pub task: Option<&'a str>,
+}
+
+/// The list of the agents that can be used and are meant; none where there is no group of that name.
+pub fn agent_catalog(
+    agents: &Agents,
+    asked: &AskedAgents<'_>,
+    is_meant: impl Fn(&Agent) -> bool,
+) -> Option<String> {
+    let mut all = as_skills(agents, is_meant);
+    if let Some(group) = asked.group {
+        let members = group_members(&all, &request(asked.bytes), group);
+        if members.is_empty() {
+            return None;
+        }
+        let mut at = 0;
+        all.skills.retain(|_| {
+            at += 1;
+            members.contains(&(at - 1))
+        });
+    }
+    let task = asked.task.filter(|task| !task.trim().is_empty());
+    Some(match task {
+        Some(task) => found(&all, task, asked.bytes),
+        None => listed(&catalog(&all, &request(asked.bytes)), all.skills.len()),
+    })
+}
+
+/// The agents in the place of skills. Roots and order are kept.
+fn as_skills(agents: &Agents, is_meant: impl Fn(&Agent) -> bool) -> Snapshot {
+    let usable = agents.all.iter().filter(|agent| agent.state.is_offered());
+    let mut skills: Vec<Skill> = usable
+        .filter(|agent| is_meant(agent))
+        .map(as_skill)
+        .collect();
+    skills.sort_by(|a, b| (a.place.root, a.id()).cmp(&(b.place.root, b.id())));
+    let nothing = Digest::of(b"");
+    Snapshot {
+        version: 0,
+        digest: nothing,
+        skills_digest: nothing,
+        roots: agents.roots.clone(),
+        skills,
+        tree: Tree::of([]),
+        diagnostics: Vec::new(),
+        agents: Arc::default(),
+        chains: Arc::default(),
+    }
+}
+
+fn as_skill(agent: &Agent) -> Skill {
+    let parsed = Parsed {
+        skill: SkillFile {
+            name: Some(agent.name.clone()),
+            description: agent.description().map(str::to_owned),
+            ..SkillFile::default()
+        },
+        body_offset: 0,
+        diagnostics: Vec::new(),
+    };
+    Skill {
+        place: Location {
+            root: agent.root,
+            layout: Layout::Flat,
+            id: agent.id().into(),
+        },
+        also_at: Vec::new(),
+        content: Arc::new(Content::new(0, None, 0, parsed)),
+        state: State::Ok,
+        reasons: Vec::new(),
+        stand_in: None,
+        named_by: NameFrom::Frontmatter,
+        // An agent without a description is called by its name all the same.
+        missing_description: MissingDescription::Fallback,
+        honours_invocation: false,
+        diagnostics: Vec::new(),
+    }
+}
+
+fn request(bytes: usize) -> Request<'static> {
+    static NO_USAGE: BTreeMap<String, u32> = BTreeMap::new();
+    Request {
+        style: Style::Names,
+        budget: Budget {
+            size: bytes,
+            unit: Unit::Bytes,
+            entries: MOST_ENTRIES,
+        },
+        home: None,
+        index_dir: Path::new(""),
+        pinned: &[],
+        usage: &NO_USAGE,
+        expanded: &[],
+        exclude: &[],
+    }
+}
+
+fn listed(made: &Catalog, count: usize) -> String {
+    let mut text = counted(count, "agent");
+    let has_groups = made.entries.iter().any(|entry| is_group(entry));
+    text.push_str(if has_groups {
+        "; `task` finds those that fit, `what` with a name that ends in / lists its agents\n"
+    } else {
+        "\n"
+    });
+    for entry in &made.entries {
+        let description = entry.description.as_deref().unwrap_or_default();
+        text.push_str(&line(&shown_name(entry), &of_agents(entry, description)));
+    }
+    text
+}
+
+const fn is_group(entry: &Entry) -> bool {
+    matches!(entry.kind, EntryKind::Group | EntryKind::Rest)
+}
+
+/// The name of an entry; the one for everything is called after what it holds.
+fn shown_name(entry: &Entry) -> String {
+    match entry.kind {
+        EntryKind::Rest => entry.name.replacen("skills/", "agents/", 1),
+        _ => entry.name.clone(),
+    }
+}
+
+/// What a group's entry says begins with the number of what it holds, which are agents here.
+fn of_agents(entry: &Entry, description: &str) -> String {
+    if is_group(entry) {
+        description.replacen("skill", "agent", 1)
+    } else {
+        description.to_owned()
+    }
+}
+
+fn line(name: &str, description: &str) -> String {
+    match description {
+        "" => format!("- {name}\n"),
+        description => format!("- {name}: {description}\n"),
+    }
+}
+
+/// The agents that fit a task, best first.
+fn found(all: &Snapshot, task: &str, bytes: usize) -> String {
+    let mut builder = Builder::default();
+    for (at, skill) in all.skills.iter().enumerate() {
+        builder.add(&Document {
+            key: at as u128,
+            name: skill.name(),
+            id: skill.id(),
+            description: skill.description().unwrap_or_default(),
+            body: "",
+        });
+    }
+    let query = Query {
+        text: task,
+        limit: MOST_FOUND,
+        audience: Audience::Person,
+    };
+    let index = Index::open(builder.finish([0; 32]));
+    let hits = index.and_then(|index| search::search(all, &index, &query).ok());
+    let mut hits = hits.unwrap_or_default();
+    let mut text = String::new();
+    if search::anything_fits(&hits) {
+        hits.retain(|hit| hit.fit != Fit::Hardly);
+    } else {
+        text.push_str("No agent fits that well.\n");
+    }
+    for skill in hits.iter().filter_map(|hit| all.skills.get(hit.skill)) {
+        let description = one_line(skill.description().unwrap_or_default());
+        let line = line(
+            &one_line(skill.name()),
+            &shorten(&description, LONGEST_FOUND),
+        );
+        if text.len() + line.len() > bytes {
+            break;
+        }
+        text.push_str(&line);
+    }
+    text
+}
