@@ -279,7 +279,7 @@ impl Shared {
         let models = &self.options.models;
         let model = models.source(model, idle, recording, &places).await;
         let model = model.map_err(input)?;
-        toolbox.secrets.clone_from(&model.secrets);
+        toolbox.secrets.extend(model.secrets.iter().cloned());
         for address in &child.skills {
             toolbox.give_variables(toolbox.skills.environment(address));
         }
@@ -380,7 +380,9 @@ impl Shared {
             skills: (self.options.skills)(&child.place.folder),
             schema,
             reports: child.contract.as_ref().is_some_and(Contract::wants_report),
-            secrets: Vec::new(),
+            secrets: self.options.models.known_secrets().await,
+            is_sandboxed: self.options.is_sandboxed,
+            state: self.options.places.folder().to_path_buf(),
             has_own_tools: false,
             of_skills: Mutex::default(),
             mcp,

@@ -67,6 +67,20 @@ impl WorkFolder {
         &self.folder
     }
 
+    /// The folders that may be written to.
+    pub(crate) fn writable(&self) -> Vec<PathBuf> {
+        let own = std::iter::once(&self.folder).chain(&self.shared);
+        own.cloned().collect()
+    }
+
+    /// Everything that may be read.
+    pub(crate) fn all(&self) -> Vec<PathBuf> {
+        let mut all = self.writable();
+        let readable = self.readable.read().unwrap_or_else(PoisonError::into_inner);
+        all.extend(readable.iter().cloned());
+        all
+    }
+
     /// The base and the rest of a path, by how it is written.
     fn place(&self, path: &str, may_leave: bool) -> Result<Place, String> {
         let path = path.trim();

@@ -71,6 +71,8 @@ pub struct SkillEntry {
     pub api_key: Option<String>,
     /// Paths that are set and not false; they satisfy `requires.config`.
     pub config: Vec<String>,
+    /// Whether a skill of a project may have the values.
+    pub project: bool,
 }
 
 /// Somebody who has models.

@@ -14,6 +14,7 @@ mod forks;
 mod full_disk;
 mod gates;
 mod graphs;
+mod held_children;
 mod held_tools;
 mod hostile_state;
 mod known_cases;
