@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::kinds::{
     AllowList, ConfigKind, HookFile, HookSetting, Money, Number, OptionalLimit, OptionalText,
-    OwnCount, OwnNumber, Packages, Switch, Texts,
+    OwnCount, OwnNumber, Packages, Switch, Texts, UseSwitch,
 };
 use super::layer::{KeyAndValue, LayerReader};
 use super::{LayerScope, McpEntry, Origin, ProviderEntry, SkillEntry, Sourced};

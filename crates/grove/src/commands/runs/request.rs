@@ -412,7 +412,8 @@ fn chosen_folder(folder: &Path, given: &Path, is_by_model: bool) -> Result<PathB
 /// their other programs run.
 fn require_narrow(folder: &Path, environment: &Environment) -> Result<(), CommandError> {
     let home = environment.home.as_deref();
-    if is_below(Path::new("/"), folder) || home.is_some_and(|home| is_below(home, folder)) {
+    let holds = |place: &Path| grove_fs::files::is_below(place, folder);
+    if holds(Path::new("/")) || home.is_some_and(holds) {
         let message = format!("{} is too broad a work folder", folder.display());
         return Err(CommandError::usage(message)
             .hint("work in a folder below it, or set `allowHome = true` under `[runs]`"));

@@ -13,6 +13,8 @@ use super::mcp_tools::with_server;
 use super::{AGENT, KEY, bash, run, scene, server};
 
 const OPEN: &str = "[runs]\nmodel = 'anthropic/m'\nsandbox = 'off'\n";
+/// The parent of the keeper of a command.
+const SUPERVISOR: &str = "$(sed 's/.*) . //; s/ .*//' /proc/$PPID/stat)";
 const OTHER_KEY: &str = "sk-marker-of-another-provider";
 
 #[test]
@@ -23,7 +25,7 @@ fn a_childs_commands_are_kept_from_what_verify_commands_are_kept_from() {
     let listener = UnixListener::bind(session.path("home/other/socket")).unwrap();
     let at = |name: &str| session.path(name).display().to_string();
     let connect = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])";
-    let supervisor = "$(pgrep -o -f 'grove supervise')";
+    let supervisor = SUPERVISOR;
     let ways = [
         ("a key", format!("cat {}", at("home/.ssh/id"))),
         (
@@ -74,8 +76,8 @@ fn a_childs_commands_are_kept_from_what_verify_commands_are_kept_from() {
 fn no_key_is_in_the_environment_of_a_supervisor() {
     let (_server, session) = worker();
     session.file(USER_CONFIG, OPEN);
-    let task = "tr '\\0' '\\n' < /proc/$(pgrep -o -f 'grove supervise')/environ > seen; true";
-    session.grove(["run", "worker", task]).ok();
+    let task = format!("tr '\\0' '\\n' < /proc/{SUPERVISOR}/environ > seen; true");
+    session.grove(["run", "worker", &task]).ok();
     let seen = session.read("project/seen");
     assert!(seen.contains("PATH=") && !seen.contains(KEY), "{seen}");
 }
@@ -158,7 +160,7 @@ fn a_projects_skill_gets_the_values_of_an_entry_only_where_the_entry_says_so() {
         session.file(USER_CONFIG, format!("{entry}{word}"));
         let fields = format!("tools: bash, write, read\nskills: {name}\n");
         session.definition(AGENT, &fields, "You work.");
-        session.trust_with("--yes");
+        session.trust();
         session.grove(run("Pay", &[])).ok();
         let seen = session.read("project/seen");
         assert_eq!(seen.contains("PAY_TOKEN"), has, "{place} {may}: {seen}");
