@@ -382,6 +382,7 @@ impl Shared {
             reports: child.contract.as_ref().is_some_and(Contract::wants_report),
             secrets: self.options.models.known_secrets().await,
             is_sandboxed: self.options.is_sandboxed,
+            git_folders: tokio::sync::OnceCell::new(),
             state: self.options.places.folder().to_path_buf(),
             has_own_tools: false,
             of_skills: Mutex::default(),

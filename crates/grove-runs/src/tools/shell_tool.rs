@@ -106,10 +106,13 @@ impl Toolbox {
         }
         let temporary = self.outputs.with_added_extension("temporary");
         files::make_folder(&temporary).map_err(|error| error.to_string())?;
-        let git = Git::new(self.environment.clone());
-        let folder = self.work.path().to_path_buf();
-        let folders = tokio::task::spawn_blocking(move || git.folders(&folder));
-        let mut folders = folders.await.unwrap_or_default();
+        let look = async || {
+            let git = Git::new(self.environment.clone());
+            let folder = self.work.path().to_path_buf();
+            let folders = tokio::task::spawn_blocking(move || git.folders(&folder));
+            folders.await.unwrap_or_default()
+        };
+        let mut folders = self.git_folders.get_or_init(look).await.clone();
         folders.extend(self.work.all());
         folders.push(temporary.clone());
         let seclusion = Seclusion::about(&folders, &[self.state.clone()], &self.environment);

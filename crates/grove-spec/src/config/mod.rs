@@ -170,6 +170,7 @@ impl Settings {
             slot.env.extend(entry.env);
             slot.api_key = entry.api_key.or(slot.api_key.take());
             slot.config.extend(entry.config);
+            slot.project |= entry.project;
         }
         // Only a user's file has any.
         self.providers.extend(layer.providers);
