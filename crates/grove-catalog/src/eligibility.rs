@@ -1,11 +1,12 @@
 //! Whether the machine and the configuration have what a skill needs. One evaluator answers list,
 //! check and prompt.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use grove_spec::config::SkillEntry;
 use grove_spec::skill::{Requirements, requirements};
 
+use crate::root::Source;
 use crate::state::Reason;
 
 /// What the machine has, as far as any skill asks.
@@ -24,6 +25,27 @@ pub fn entry_key<'a>(requirements: Option<&'a Requirements>, name: &'a str) -> &
     requirements
         .and_then(|needed| needed.skill_key.as_deref())
         .unwrap_or(name)
+}
+
+/// The entry whose values a skill gets.
+///
+/// An entry belongs to the skill that it was written for. A person's own skills and those that come with Grove are named
+/// by their `skillKey` or their name. A package may name any `skillKey`, so its skills are known by their names alone; a
+/// project may name both, so its skills get nothing that the entry does not give to projects.
+pub fn entry_with_values<'a>(
+    entries: &'a BTreeMap<String, SkillEntry>,
+    source: Source,
+    requirements: Option<&Requirements>,
+    name: &str,
+) -> Option<&'a SkillEntry> {
+    let key = entry_key(requirements, name);
+    let entry = entries.get(key)?;
+    let may_have = match source {
+        Source::Project => entry.project,
+        Source::Package => entry.project || key == name,
+        Source::Bundled | Source::Extra | Source::Managed | Source::User => true,
+    };
+    may_have.then_some(entry)
 }
 
 /// Everything that is missing; empty means eligible.

@@ -246,7 +246,10 @@ impl Policy<'_> {
         let key = eligibility::entry_key(needed, skill.name());
         let entry = self.settings.entries.get(key);
         if let Some(needed) = needed.filter(|_| self.rules.requirements) {
-            let missing = eligibility::missing(needed, self.facts, entry);
+            let entries = &self.settings.entries;
+            let values =
+                eligibility::entry_with_values(entries, root.source, Some(needed), skill.name());
+            let missing = eligibility::missing(needed, self.facts, values);
             if !missing.is_empty() {
                 return Some((State::Ineligible, missing));
             }

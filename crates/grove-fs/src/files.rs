@@ -137,6 +137,48 @@ pub(crate) fn make_own_folder(file: &Path) -> Result<(), FsError> {
     Ok(())
 }
 
+/// Makes a folder of Grove's own that is the user's alone, also one that was made for everybody.
+pub fn make_closed_folder(path: &Path) -> Result<(), FsError> {
+    let made = std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path);
+    made.map_err(|error| FsError::new("create", path, error))?;
+    close(path)
+}
+
+/// Keeps everybody but its owner from a file or folder, if it is there and the user's own. Others' are left as they are.
+pub fn close(path: &Path) -> Result<(), FsError> {
+    let metadata = match std::fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(FsError::new("look at", path, error)),
+    };
+    let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
+    let mode = metadata.mode() & 0o7777;
+    if !is_own || metadata.is_symlink() || mode & 0o077 == 0 {
+        return Ok(());
+    }
+    let closed = std::fs::Permissions::from_mode(mode & !0o077);
+    let closed = std::fs::set_permissions(path, closed);
+    closed.map_err(|error| FsError::new("change the mode of", path, error))
+}
+
+/// Makes an empty file that is the user's alone, unless one is there.
+pub fn make_closed_file(path: &Path) -> Result<(), FsError> {
+    let made = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
+    match made {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(FsError::new("create", path, error))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether a file system is mounted at a path; what is not known is not.
 pub fn is_mount_root(path: &Path) -> bool {
     use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};

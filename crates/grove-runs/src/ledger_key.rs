@@ -38,6 +38,7 @@ impl RunPlaces {
     /// Opens the journal with the key of this installation, which is made if there is none. The folder has to be there.
     pub fn open_journal(&self) -> Result<Store, JournalError> {
         self.require_own_journal()?;
+        self.close_journal()?;
         let key = self.signing_key()?;
         Ok(Store::open_signing(&self.journal(), key)?)
     }
@@ -50,6 +51,22 @@ impl RunPlaces {
             if grove_fs::files::is_there(&path) && grove_fs::files::belongs_to_others(&path)? {
                 return Err(JournalError::NotOwn { path });
             }
+        }
+        Ok(())
+    }
+
+    /// What runs were told and came to is nobody else's: the journal is the user's alone, also one that an earlier
+    /// version made. Its logs get its mode.
+    fn close_journal(&self) -> Result<(), JournalError> {
+        grove_fs::files::close(self.folder())?;
+        let journal = self.journal();
+        grove_fs::files::make_closed_file(&journal)?;
+        for path in [
+            journal.with_extension("db-wal"),
+            journal.with_extension("db-shm"),
+            journal,
+        ] {
+            grove_fs::files::close(&path)?;
         }
         Ok(())
     }

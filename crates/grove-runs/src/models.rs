@@ -10,7 +10,7 @@ use grove_exec::{Exit, Keeper, Order, Program, StopTokens};
 use grove_fs::append::AppendedFile;
 use grove_fs::files;
 use grove_model::{
-    Api, AskSettings, FoundModel, HttpModel, ModelClient, Network, Places, Player, Provider,
+    Api, AskSettings, FoundModel, HttpModel, KeySource, ModelClient, Network, Places, Player, Provider,
     Providers, Recorder, RecordingSink, Relay, Secret, Tape, Thinking,
 };
 use grove_plan::{Cause, ModelFailure};
@@ -23,6 +23,8 @@ use crate::program::OWN_MODEL;
 const MOST_RECORDED: u64 = 256 << 20;
 /// Runs that are answered from recordings at a time; the recording of one more is begun anew.
 const MOST_TAPES: usize = 16;
+/// Ends of the names of variables that sign in.
+const SIGNING_IN: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
 /// A key longer than this is none.
 const MOST_KEY: u64 = 64 << 10;
 
@@ -289,6 +291,34 @@ impl Models {
         }
         tapes.push((run, file.to_path_buf(), Arc::clone(&tape)));
         Ok(Player::new(tape, places.clone()))
+    }
+
+    /// Every key that is known here, of whichever provider: a child may come by those that it does not ask with. A key
+    /// that a program prints is known once it was asked for.
+    pub(crate) async fn known_secrets(&self) -> Vec<Secret> {
+        let mut all = Vec::new();
+        for provider in self.providers.all() {
+            let is_read = match &provider.key {
+                Some(KeySource::Command(_)) => self.keys_read().contains(&provider.name),
+                source => source.is_some(),
+            };
+            if is_read {
+                // One that cannot be read is of no use to a child either.
+                all.extend(self.key(provider).await.ok().flatten());
+            }
+        }
+        let is_key = |name: &str| SIGNING_IN.iter().any(|end| name.ends_with(end));
+        let variables = self.variables.iter().filter(|(name, _)| is_key(name));
+        all.extend(variables.map(|(_, value)| Secret::new(value.clone())));
+        all
+    }
+
+    /// The providers whose keys were read.
+    fn keys_read(&self) -> Vec<String> {
+        let keys = self.keys.lock();
+        let keys = keys.unwrap_or_else(std::sync::PoisonError::into_inner);
+        let read = keys.iter().filter(|(_, cell)| cell.initialized());
+        read.map(|(name, _)| name.clone()).collect()
     }
 
     /// The variables that a program may need of the person's.

@@ -58,6 +58,8 @@ pub struct SupervisorOptions {
     pub keeper: Keeper,
     /// The environment of children's commands.
     pub environment: Vec<(String, String)>,
+    /// Whether children's commands run in a sandbox.
+    pub is_sandboxed: bool,
     /// The home folder, for recordings.
     pub home: Option<String>,
     /// How long it stays when there is nothing to do.
@@ -130,7 +132,7 @@ impl Supervisor {
     /// Takes its place. Must be called within a runtime.
     pub fn open(options: SupervisorOptions) -> Result<Self, SupervisorError> {
         let places = &options.places;
-        grove_fs::files::make_folder(places.folder())?;
+        grove_fs::files::make_closed_folder(places.folder())?;
         let lock = Lock::take(&places.supervisor(&options.surroundings), Duration::ZERO);
         let lock = lock.map_err(|_| SupervisorError::Another)?;
         let store = Arc::new(places.open_journal()?);

@@ -278,6 +278,12 @@ pub(crate) struct Toolbox {
     pub(crate) mcp: McpTools,
     /// Where outputs are that are too long for a model.
     pub(crate) outputs: PathBuf,
+    /// Whether commands run in a sandbox.
+    pub(crate) is_sandboxed: bool,
+    /// The folders of version control that the work needs, looked for once.
+    pub(crate) git_folders: tokio::sync::OnceCell<Vec<PathBuf>>,
+    /// Grove's own folder, which no command in one reads.
+    pub(crate) state: PathBuf,
 }
 
 impl Toolbox {
@@ -285,7 +291,12 @@ impl Toolbox {
     pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
         let rows = TOOLS.iter().filter(|row| self.allows(row.name));
         let mut all: Vec<ToolDefinition> = rows.map(ToolRow::definition).collect();
-        all.extend(self.mcp.definitions());
+        // A server says what its tools are, and may say what it was given.
+        all.extend(self.mcp.definitions().map(|definition| ToolDefinition {
+            description: self.masked_text(definition.description),
+            input_schema: self.masked_value(definition.input_schema),
+            ..definition
+        }));
         all.extend(self.schema.as_ref().map(|(schema, _)| ToolDefinition {
             name: STRUCTURED_OUTPUT.to_owned(),
             description: "Gives the result as data and ends the work.".to_owned(),
@@ -396,6 +407,24 @@ impl Toolbox {
             text = secret.masked(&text);
         }
         text
+    }
+
+    /// Data without any value that nobody may see.
+    fn masked_value(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.masked_text(text)),
+            Value::Array(items) => {
+                let items = items.into_iter().map(|item| self.masked_value(item));
+                Value::Array(items.collect())
+            }
+            Value::Object(fields) => {
+                let fields = fields.into_iter();
+                let masked =
+                    fields.map(|(name, value)| (self.masked_text(name), self.masked_value(value)));
+                Value::Object(masked.collect())
+            }
+            other => other,
+        }
     }
 
     /// Every value that nobody may see, the longest first: one may be a part of another.

@@ -167,10 +167,7 @@ impl Verifying<'_> {
             None => top.clone(),
         };
         let mut environment = allowed_variables(self.environment);
-        for (name, below) in TEMPORARY {
-            let folder = self.temporary.join(below);
-            environment.push((name.to_owned(), folder.to_string_lossy().into_owned()));
-        }
+        environment.extend(temporary_variables(&self.temporary));
         environment.extend(check.env.clone());
         let sandbox = Sandbox {
             writes: vec![top.clone(), self.temporary.clone()],
@@ -227,6 +224,15 @@ impl Verifying<'_> {
         };
         (result(check, end, took, &printed, &held), printed)
     }
+}
+
+/// The variables of a folder for what does not last.
+pub(crate) fn temporary_variables(folder: &Path) -> Vec<(String, String)> {
+    let place = |below: &str| folder.join(below).to_string_lossy().into_owned();
+    let variables = TEMPORARY.iter();
+    variables
+        .map(|(name, below)| ((*name).to_owned(), place(below)))
+        .collect()
 }
 
 fn result(

@@ -28,6 +28,8 @@ fn main() -> ExitCode {
     {
         return grove_exec::keep();
     }
+    // Keys of providers are in the environment: no child reads it.
+    grove_exec::hide_this_process();
     let arguments = args::with_arrows(arguments);
     let mut out = output::Output::default();
     let mut looked = None;

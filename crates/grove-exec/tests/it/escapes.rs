@@ -8,7 +8,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use grove_exec::{Exit, Held, Keeper, Order, Sandbox, Seclusion, StopTokens};
+use grove_exec::{Exit, Held, Keeper, Order, Sandbox, Seclusion, StopTokens, Why};
 use grove_testkit::escapes::{ESCAPES, Escape};
 use grove_testkit::need::Need;
 use grove_testkit::needs;
@@ -155,6 +155,21 @@ impl Outside {
         self.run_with(&keeper, program, sandbox).await
     }
 
+    /// What runs a program in Python.
+    fn order(&self, program: &str, sandbox: Option<Sandbox>) -> Order {
+        let mut command = vec![self.python.display().to_string()];
+        command.extend(["-IBc".to_owned(), program.to_owned()]);
+        command.extend(self.arguments());
+        let mark = format!("{}/1/1", self.arguments()[6]);
+        Order {
+            command,
+            environment: self.environment(),
+            limit_ms: 60_000,
+            sandbox,
+            ..Order::shell("", self.path("inside"), &mark)
+        }
+    }
+
     /// The same with another keeper.
     pub(crate) async fn run_with(
         &self,
@@ -162,17 +177,7 @@ impl Outside {
         program: &str,
         sandbox: Option<Sandbox>,
     ) -> (String, Vec<Held>) {
-        let mut command = vec![self.python.display().to_string()];
-        command.extend(["-IBc".to_owned(), program.to_owned()]);
-        command.extend(self.arguments());
-        let mark = format!("{}/1/1", self.arguments()[6]);
-        let order = Order {
-            command,
-            environment: self.environment(),
-            limit_ms: 60_000,
-            sandbox,
-            ..Order::shell("", self.path("inside"), &mark)
-        };
+        let order = self.order(program, sandbox);
         let never = StopTokens::default();
         let end = keeper.run(&order, &never, |_| {}).await.unwrap();
         let text = end.output.text();
@@ -277,6 +282,30 @@ print('FINE')
 ";
     let (said, _) = outside.run(program, Some(outside.sandbox(false))).await;
     assert_eq!(said, "FINE");
+}
+
+#[tokio::test]
+async fn a_bound_tree_that_uses_too_much_is_ended() {
+    let outside = Outside::new();
+    let program = r"
+import threading, time
+threading.stack_size(65536)
+try:
+    for _ in range(4200):
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+except RuntimeError:
+    print('refused', flush=True)
+    import os; os._exit(0)
+time.sleep(60)
+";
+    let order = outside.order(program, Some(outside.sandbox(false)));
+    let keeper = Keeper::new(env!("CARGO_BIN_EXE_grove-test-keeper").into(), &[]).unwrap();
+    let never = StopTokens::default();
+    let end = keeper.run(&order, &never, |_| {}).await.unwrap();
+    // Where the kernel counts for this user, it refuses first.
+    let was_refused = end.output.text() == "refused\n";
+    assert!(was_refused || end.report.why == Why::UsedTooMuch, "{end:?}");
+    assert!(was_refused || end.report.exit == Exit::Signal(9), "{end:?}");
 }
 
 #[tokio::test]

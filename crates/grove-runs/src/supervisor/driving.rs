@@ -340,7 +340,7 @@ impl Shared {
         let idle = child.limits.model_idle_ms.map(Duration::from_millis);
         let models = &self.options.models;
         let model = models.source(model, idle, recording, &places).await?;
-        toolbox.secrets.clone_from(&model.secrets);
+        toolbox.secrets.extend(model.secrets.iter().cloned());
         for address in &child.skills {
             toolbox.give_variables(toolbox.skills.environment(address));
         }
@@ -441,7 +441,10 @@ impl Shared {
             skills: (self.options.skills)(&child.place.folder),
             schema,
             reports: child.contract.as_ref().is_some_and(Contract::wants_report),
-            secrets: Vec::new(),
+            secrets: self.options.models.known_secrets().await,
+            is_sandboxed: self.options.is_sandboxed,
+            git_folders: tokio::sync::OnceCell::new(),
+            state: self.options.places.folder().to_path_buf(),
             has_own_tools: false,
             of_skills: Mutex::default(),
             mcp,

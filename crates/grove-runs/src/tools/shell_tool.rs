@@ -1,13 +1,18 @@
 //! Running commands.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use grove_exec::{ExecError, Exit, Order, Sandbox, StopTokens, Why, write_rules_work};
+use grove_exec::{
+    ExecError, Exit, Git, Order, Sandbox, Seclusion, StopTokens, Why, write_rules_work,
+};
+use grove_fs::files;
 use serde_json::Value;
 
 use super::output_file::OutputFile;
 use super::{Toolbox, number_of, text_of};
+use crate::verify::temporary_variables;
 
 /// Between asking a command to end and ending it.
 const GRACE: Duration = Duration::from_secs(2);
@@ -21,8 +26,15 @@ impl Toolbox {
         let line = text_of(arguments, "command")?;
         let wanted = number_of(arguments, "timeout").map(Duration::from_secs);
         let limit = wanted.map_or(self.tool_timeout, |wanted| wanted.min(self.tool_timeout));
-        let sandbox = self.sandbox()?;
+        let (sandbox, temporary) = self.sandbox().await?;
         let mut environment = self.environment.clone();
+        for (name, folder) in temporary
+            .iter()
+            .flat_map(|folder| temporary_variables(folder))
+        {
+            environment.retain(|(known, _)| *known != name);
+            environment.push((name, folder));
+        }
         for (name, value) in self.variables_of_skills() {
             environment.retain(|(known, _)| *known != name);
             environment.push((name, value.reveal().to_owned()));
@@ -41,6 +53,9 @@ impl Toolbox {
             .run(&order, stop, |bytes| file.push(bytes))
             .await;
         let file = file.finish();
+        if let Some(temporary) = temporary {
+            let _ = files::remove_folder(&temporary);
+        }
         let end = end.map_err(|error| match error {
             ExecError::NoReport { left } if left.is_empty() => {
                 "the command was killed together with its keeper; everything it ran has ended"
@@ -77,16 +92,42 @@ impl Toolbox {
         Err(text)
     }
 
-    /// A child without a tool that writes cannot write by a command either.
-    fn sandbox(&self) -> Result<Option<Sandbox>, String> {
-        if self.writes("write") || self.writes("edit") {
-            return Ok(None);
-        }
-        if !write_rules_work() {
+    /// What a command is kept from, and where it may put what does not last. A child without a tool that writes cannot
+    /// write by a command either.
+    async fn sandbox(&self) -> Result<(Option<Sandbox>, Option<PathBuf>), String> {
+        let may_write = self.writes("write") || self.writes("edit");
+        if !may_write && !write_rules_work() {
             let message = "this agent may not write, and the kernel cannot keep a command from writing: refused";
             return Err(message.to_owned());
         }
-        Ok(Some(Sandbox::writing_to(Vec::new())))
+        if !self.is_sandboxed {
+            let nothing = Sandbox::writing_to(Vec::new());
+            return Ok(((!may_write).then_some(nothing), None));
+        }
+        let temporary = self.outputs.with_added_extension("temporary");
+        files::make_folder(&temporary).map_err(|error| error.to_string())?;
+        let look = async || {
+            let git = Git::new(self.environment.clone());
+            let folder = self.work.path().to_path_buf();
+            let folders = tokio::task::spawn_blocking(move || git.folders(&folder));
+            folders.await.unwrap_or_default()
+        };
+        let mut folders = self.git_folders.get_or_init(look).await.clone();
+        folders.extend(self.work.all());
+        folders.push(temporary.clone());
+        let seclusion = Seclusion::about(&folders, &[self.state.clone()], &self.environment);
+        let mut writes = vec![temporary.clone()];
+        if may_write {
+            writes.extend(self.work.writable());
+        }
+        let sandbox = Sandbox {
+            writes,
+            seclusion: Some(Seclusion {
+                network: true,
+                ..seclusion
+            }),
+        };
+        Ok((Some(sandbox), Some(temporary)))
     }
 }
 

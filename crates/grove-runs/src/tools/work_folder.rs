@@ -95,6 +95,20 @@ impl WorkFolder {
         &self.folder
     }
 
+    /// The folders that may be written to.
+    pub(crate) fn writable(&self) -> Vec<PathBuf> {
+        let own = std::iter::once(&self.folder).chain(&self.shared);
+        own.cloned().collect()
+    }
+
+    /// Everything that may be read.
+    pub(crate) fn all(&self) -> Vec<PathBuf> {
+        let mut all = self.writable();
+        let readable = self.readable.read().unwrap_or_else(PoisonError::into_inner);
+        all.extend(readable.iter().cloned());
+        all
+    }
+
     /// The path that a location stands for which begins as the child was told.
     fn listed(&self, location: &str) -> Option<PathBuf> {
         let (begin, rest) = location.split_once('/')?;

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::kinds::{
     AllowList, ConfigKind, HookFile, HookSetting, Money, Number, OptionalLimit, OptionalText,
-    OwnCount, OwnNumber, Packages, Switch, Texts,
+    OwnCount, OwnNumber, Packages, Switch, Texts, UseSwitch,
 };
 use super::layer::{KeyAndValue, LayerReader};
 use super::{LayerScope, McpEntry, Origin, ProviderEntry, SkillEntry, Sourced};
@@ -197,6 +197,8 @@ config_keys! {
         run_attention_ms: u64 = "runs.attention.needsAttentionAfterMs", OwnCount, 60_000, "Milliseconds of silence from a model after which its child may need attention.";
         run_tool_attention_ms: u64 = "runs.attention.toolNeedsAttentionAfterMs", OwnCount, 600_000, "Milliseconds that a tool may run before its child may need attention.";
         run_failing_edits: u64 = "runs.attention.failedToolAttemptsBeforeAttention", OwnCount, 3, "How many edits may fail in a row before their child may need attention.";
+        run_sandbox: Option<String> = "runs.sandbox", OptionalText, None, "With `off`, the commands of Grove's own children run without a sandbox. Commands that verify work always run in one.";
+        run_in_home: bool = "runs.allowHome", UseSwitch, false, "Whether children may work in the home folder, in `/` and in the folders between them.";
         run_keep_days: u64 = "runs.keepDays", OwnNumber, 30, "Days after which `grove runs prune` deletes a run that has ended.";
     }
 }
@@ -208,11 +210,12 @@ macro_rules! rows {
 
 /// The keys below `skills.entries.KEY`, `providers.NAME` and `mcp.NAME` and the one about all agents, which are read one by one: whether a project may
 /// set it, what it takes, its default and what it does.
-const OTHERS: [(&str, bool, &str, &str, &str); 11] = rows! {
+const OTHERS: [(&str, bool, &str, &str, &str); 12] = rows! {
     "skills.entries.KEY.enabled", true, "true or false", "true", "Switches one skill off. KEY is its `skillKey` or its name.";
     "skills.entries.KEY.env", false, "table of texts", "{}", "Variables for the skill. They satisfy `requires.env` and are set for the commands of a child that has the skill. Values are never shown, and variables that make programs load other code are refused.";
     "skills.entries.KEY.api_key", false, "text", "(none)", "The value for the skill's `primaryEnv`. It is never shown.";
     "skills.entries.KEY.config", false, "table", "{}", "Configuration for the skill. Set paths satisfy `requires.config`.";
+    "skills.entries.KEY.project", false, "true or false", "false", "Whether a project's skill of this name or `skillKey` gets the values of this entry. By default only your own skills and those that come with Grove do, and those of packages by their name.";
     "providers.NAME.api", false, "`anthropic`, `openai-responses` or `openai-chat`", "(none)", "The API that the provider speaks. NAME is the part before the `/` in models' names.";
     "providers.NAME.base_url", false, "address", "(the interface's own)", "Where it is.";
     "providers.NAME.key", false, "table with `env`, `file` or `command`", "(none)", "Where its key is: a variable, a file, or a program with its arguments that prints it. The key itself is never in this file.";

@@ -194,6 +194,10 @@ impl LayerReader<'_> {
                     Some(text) => entry.api_key = Some(text.to_owned()),
                     None => self.wrong(&path, &key.span(), "text"),
                 },
+                "project" => match value.get_ref().as_bool() {
+                    Some(may_have) => entry.project = may_have,
+                    None => self.wrong(&path, &key.span(), "true or false"),
+                },
                 "env" => self.environment(&path, &key.span(), value, &mut entry.env),
                 "config" => match value.get_ref() {
                     DeValue::Table(config) => set_paths(config, "", 0, &mut entry.config),

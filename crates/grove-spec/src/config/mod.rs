@@ -71,6 +71,8 @@ pub struct SkillEntry {
     pub api_key: Option<String>,
     /// Paths that are set and not false; they satisfy `requires.config`.
     pub config: Vec<String>,
+    /// Whether a skill of a project may have the values.
+    pub project: bool,
 }
 
 /// Somebody who has models.
@@ -168,6 +170,7 @@ impl Settings {
             slot.env.extend(entry.env);
             slot.api_key = entry.api_key.or(slot.api_key.take());
             slot.config.extend(entry.config);
+            slot.project |= entry.project;
         }
         // Only a user's file has any.
         self.providers.extend(layer.providers);

@@ -65,6 +65,9 @@ pub(crate) struct RunArgs {
     /// Approve the commands that a project's agent or chain asks for, by the digest that the refusal prints
     #[arg(long, value_name = "DIGEST")]
     pub(crate) approve: Vec<String>,
+    /// Refuse to start unless the kernel can hold everything that commands are kept from
+    #[arg(long)]
+    pub(crate) require_sandbox: bool,
     /// Give each child its own git working tree
     #[arg(long)]
     pub(crate) worktree: bool,

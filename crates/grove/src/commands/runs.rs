@@ -18,6 +18,7 @@ mod model_settings;
 mod patches;
 mod planning;
 mod request;
+mod required_sandbox;
 mod run_rules;
 mod schema_files;
 mod subagent;
@@ -71,7 +72,7 @@ struct Runs {
 impl Runs {
     fn open(environment: &Environment) -> Result<Self, CommandError> {
         let places = RunPlaces::in_state(&environment.state);
-        grove_fs::files::make_folder(places.folder())?;
+        grove_fs::files::make_closed_folder(places.folder())?;
         let store = places.open_journal()?;
         Ok(Self {
             journal: grove_fs::files::identity(store.path()).ok(),
@@ -179,6 +180,9 @@ pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Outp
     let child = request::resolve(environment, arguments, above.as_ref())?;
     for warning in &child.warnings {
         out.diagnostic(warning);
+    }
+    if arguments.require_sandbox {
+        required_sandbox::check(environment, &child.request)?;
     }
     approving::keep(environment, &child.approved)?;
     let submitted = submit(&runs.store, &child.request)?;

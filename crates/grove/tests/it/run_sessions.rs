@@ -15,6 +15,7 @@ mod full_disk;
 mod gates;
 mod git_walls;
 mod graphs;
+mod held_children;
 mod held_tools;
 mod hostile_state;
 mod known_cases;

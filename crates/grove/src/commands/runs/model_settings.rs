@@ -18,6 +18,8 @@ pub(crate) struct ModelSettings {
     pub(crate) configured: Vec<Provider>,
     pub(crate) variables: BTreeMap<String, String>,
     pub(crate) mcp: Vec<McpServer>,
+    /// Whether children's commands run in a sandbox.
+    pub(crate) is_sandboxed: bool,
 }
 
 impl ModelSettings {
@@ -46,6 +48,7 @@ impl ModelSettings {
             variables: wanted.collect(),
             configured,
             mcp: settings.mcp.iter().map(mcp_server).collect(),
+            is_sandboxed: settings.run_sandbox.value.as_deref() != Some("off"),
         }
     }
 
@@ -60,7 +63,13 @@ impl ModelSettings {
     }
 
     pub(super) fn surroundings(&self) -> String {
-        surroundings_of(&self.variables, &self.configured, &self.mcp)
+        let name = surroundings_of(&self.variables, &self.configured, &self.mcp);
+        // A supervisor that keeps its children in a sandbox is another than one that does not.
+        if self.is_sandboxed {
+            name
+        } else {
+            format!("{name}-open")
+        }
     }
 
     pub(crate) fn providers(&self) -> Providers {

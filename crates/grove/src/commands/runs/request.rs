@@ -222,6 +222,12 @@ fn resolve_asked(
         }
         all.push(request);
     }
+    if !settings.run_in_home.value {
+        let places = all.iter().map(|child| child.folder.as_path());
+        for place in places.chain([folder.as_path()]) {
+            require_narrow(place, environment)?;
+        }
+    }
     if asked.request.artifacts == Some(false) {
         let note =
             "`artifacts: false` has no effect: texts are kept with the run until it is pruned";
@@ -407,6 +413,19 @@ fn chosen_folder(folder: &Path, given: &Path, is_by_model: bool) -> Result<PathB
         return outside();
     }
     Ok(path)
+}
+
+/// Refuses the home folder and what is above it as the place of children: everything that a person has is there, and what
+/// their other programs run.
+fn require_narrow(folder: &Path, environment: &Environment) -> Result<(), CommandError> {
+    let home = environment.home.as_deref();
+    let holds = |place: &Path| grove_fs::files::is_below(place, folder);
+    if holds(Path::new("/")) || home.is_some_and(holds) {
+        let message = format!("{} is too broad a work folder", folder.display());
+        return Err(CommandError::usage(message)
+            .hint("work in a folder below it, or set `allowHome = true` under `[runs]`"));
+    }
+    Ok(())
 }
 
 fn all_wrong(findings: &[Diagnostic]) -> CommandError {

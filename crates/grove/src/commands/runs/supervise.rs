@@ -1,5 +1,7 @@
 //! The supervisor as a process: `grove supervise`, started when a run needs one.
 
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use grove_catalog::disclosure::Node;
-use grove_catalog::eligibility::entry_key;
+use grove_catalog::eligibility::entry_with_values;
 use grove_exec::{KEEPER, Keeper, allowed_variables};
 use grove_model::{AskSettings, Secret};
 use grove_runs::{
@@ -23,9 +25,12 @@ use super::model_settings::ModelSettings;
 use super::request;
 use crate::command_error::CommandError;
 use crate::commands::Outcome;
+use crate::process_environment;
 
 /// The command on which it supervises.
 const SUPERVISE: &str = "supervise";
+/// Variables that are told are no longer than this in all.
+const MOST_TOLD: u64 = 4 << 20;
 /// A supervisor without work stays so long.
 const IDLE: Duration = Duration::from_secs(5);
 /// A supervisor that does not listen by then is not there.
@@ -62,14 +67,25 @@ pub(super) fn start_or_wake(
         return Ok(true);
     }
     let log = grove_fs::append::AppendedFile::open(&places.supervisor_log(surroundings), 8 << 20)?;
-    let started = Command::new("/proc/self/exe")
+    // What signs in goes through a pipe: the environment of a process can be read by others as long as it lives.
+    let signing_in = ModelSettings::find(&process_environment::read()).variables;
+    let mut command = Command::new("/proc/self/exe");
+    for name in signing_in.keys() {
+        command.env_remove(name);
+    }
+    let started = command
         .arg(SUPERVISE)
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(log.into_stdio())
         .process_group(0)
         .spawn();
     let mut started = started.map_err(CommandError::internal)?;
+    if let Some(mut input) = started.stdin.take() {
+        let text = serde_json::to_vec(&signing_in).map_err(CommandError::internal)?;
+        // One that is gone already has found another, which knows them.
+        let _ = input.write_all(&text);
+    }
     // A server that lives long hears of its end; elsewhere nobody waits for it.
     std::thread::spawn(move || started.wait());
     Ok(false)
@@ -79,6 +95,7 @@ pub(super) fn start_or_wake(
 pub(crate) fn supervise(environment: Environment) -> Outcome {
     // A session of its own: closing the terminal ends no run.
     let _ = rustix::process::setsid();
+    let environment = with_told_variables(environment);
     let models = ModelSettings::find(&environment);
     let surroundings = models.surroundings();
     let keeper = Keeper::this_program(KEEPER).map_err(CommandError::internal)?;
@@ -95,6 +112,7 @@ pub(crate) fn supervise(environment: Environment) -> Outcome {
         keeper,
         mcp: models.mcp,
         environment: passed_on(&environment),
+        is_sandboxed: models.is_sandboxed,
         home: home.map(|home| home.to_string_lossy().into_owned()),
         idle: IDLE,
         surroundings,
@@ -116,6 +134,21 @@ pub(crate) fn supervise(environment: Environment) -> Outcome {
         Ok(()) | Err(SupervisorError::Another) => Ok(0),
         Err(error) => Err(CommandError::internal(error)),
     }
+}
+
+/// The environment with the variables that the starter gave through a pipe, where it is one.
+fn with_told_variables(mut environment: Environment) -> Environment {
+    use rustix::fs::{FileType, fstat};
+    let input = std::io::stdin();
+    let is_pipe =
+        fstat(&input).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
+    let mut text = Vec::new();
+    if is_pipe && input.lock().take(MOST_TOLD).read_to_end(&mut text).is_ok() {
+        let told: BTreeMap<String, String> = serde_json::from_slice(&text).unwrap_or_default();
+        let told = told.into_iter().map(|(name, value)| (name, value.into()));
+        environment.variables.extend(told);
+    }
+    environment
 }
 
 /// What commands see of the environment.
@@ -146,8 +179,10 @@ pub(super) fn variables_of(look: &Look, at: usize) -> Vec<(String, Secret)> {
         return Vec::new();
     };
     let needed = skill.content.parsed().skill.requirements.as_deref();
-    let key = entry_key(needed, skill.name());
-    let Some(entry) = look.world.settings.settings.entries.get(key) else {
+    let entries = &look.world.settings.settings.entries;
+    let root = look.snapshot.roots.get(skill.place.root);
+    let entry = root.and_then(|root| entry_with_values(entries, root.source, needed, skill.name()));
+    let Some(entry) = entry else {
         return Vec::new();
     };
     let primary = needed.and_then(|needed| needed.primary_env.clone());

@@ -190,7 +190,7 @@ fn the_names_of_pi_subagents_are_settings_here() {
     });
     session.file(
         USER_CONFIG,
-        "[runs]\nmodel = 'anthropic/m'\nforceTopLevelAsync = true\n",
+        "[runs]\nmodel = 'anthropic/m'\nforceTopLevelAsync = true\nsandbox = 'off'\n",
     );
     let id = session.grove(["run", "worker", "lead"]).ok().stdout;
     session.grove(["runs", "wait", id.trim()]).ok();

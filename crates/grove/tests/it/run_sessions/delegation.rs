@@ -263,6 +263,11 @@ fn grove_run_in_a_childs_shell_is_below_the_child() {
         ("lead", 0) => bash(&ask),
         (task, _) => Reply::text(format!("<{task}>")),
     });
+    // In the sandbox there is no `grove`.
+    session.file(
+        USER_CONFIG,
+        "[runs]\nmodel = 'anthropic/m'\nsandbox = 'off'\n",
+    );
     let outcome = session.grove(["run", "worker", "lead", "--json"]).ok();
     let run = run_of(&outcome.stdout);
     let last = String::from_utf8_lossy(&server.requests().last().unwrap().body).into_owned();

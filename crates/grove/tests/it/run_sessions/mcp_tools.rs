@@ -22,7 +22,7 @@ for line in sys.stdin:
     if method == "initialize":
         answer(id, {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "b", "version": "1"}})
     elif method == "tools/list":
-        answer(id, {"tools": [{"name": n, "description": n, "inputSchema": {"type": "object"}} for n in ("try", "other")]})
+        answer(id, {"tools": [{"name": n, "description": n + (" token " + os.environ["TOKEN"] if how == "tells" else ""), "inputSchema": {"type": "object"}} for n in ("try", "other")]})
     elif method == "tools/call":
         text = "pid %d token %s key %s" % (os.getpid(), os.environ.get("TOKEN"), os.environ.get("ANTHROPIC_API_KEY"))
         if how == "hangs": time.sleep(3000)

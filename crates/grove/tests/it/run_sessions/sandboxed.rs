@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use grove_testkit::needs;
 use grove_testkit::process_shapes::{SHAPES, command_lines, script, sleepers};
+use grove_testkit::session::USER_CONFIG;
 use serde_json::{Value, json};
 
 use super::acceptance::{last_run, worker};
@@ -21,6 +22,10 @@ fn a_command_reaches_nothing_that_its_child_reaches() {
     session.file("home/.ssh/id", "a key");
     session.file("home/.cargo/credentials.toml", "a token");
     session.file("home/other/file", "other work");
+    session.file(
+        USER_CONFIG,
+        "[runs]\nmodel = 'anthropic/m'\nsandbox = 'off'\n",
+    );
     let at = |name: &str| session.path(name).display().to_string();
     let address = server.url();
     let (_, port) = address.rsplit_once(':').unwrap();
