@@ -10,8 +10,8 @@ use grove_exec::{Exit, Keeper, Order, Program, StopTokens};
 use grove_fs::append::AppendedFile;
 use grove_fs::files;
 use grove_model::{
-    Api, AskSettings, FoundModel, HttpModel, KeySource, ModelClient, Network, Places, Player, Provider,
-    Providers, Recorder, RecordingSink, Relay, Secret, Tape, Thinking,
+    Api, AskSettings, FoundModel, HttpModel, KeySource, ModelClient, Network, Places, Player,
+    Provider, Providers, Recorder, RecordingSink, Relay, Secret, Tape, Thinking,
 };
 use grove_plan::{Cause, ModelFailure};
 use serde::{Deserialize, Serialize};

@@ -231,6 +231,7 @@ impl OurSupervisor {
             history: Vec::new(),
             fallback_after_writes: false,
             folder: folder.to_path_buf(),
+            location_aliases: [].into(),
             worktree: None,
             setup_hook_text: None,
             readable: Vec::new(),

@@ -159,6 +159,7 @@ fn fact(number: usize) -> Fact {
                 tool: "bash".to_owned(),
                 arguments: Body::Inline(json!({ "command": "cargo test --workspace" })),
                 writes: true,
+                observed: false,
             },
         },
         _ => Fact::Returned {
@@ -168,6 +169,7 @@ fn fact(number: usize) -> Fact {
             outcome: CallOutcome {
                 content: Body::Inline(json!("a line of output\n".repeat(20))),
                 is_error: false,
+                goes_on: false,
             },
         },
     }

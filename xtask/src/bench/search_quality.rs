@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::search::{Audience, Hit, Query, Searcher, anything_fits};
 use grove_skills::{Environment, Library, Look, Request, View};
-use grove_testkit::needs;
 use grove_testkit::shared;
 use serde::Deserialize;
 
@@ -246,6 +245,8 @@ fn library(folder: &Path) -> Library {
 
 #[cfg(test)]
 mod tests {
+    use grove_testkit::needs;
+
     use super::*;
 
     #[test]

@@ -165,6 +165,7 @@ fn called(child: usize, call: &str, command: &str) -> Fact {
             tool: "bash".to_owned(),
             arguments: Body::Inline(json!({ "command": command })),
             writes: true,
+            observed: false,
         },
     }
 }
@@ -177,6 +178,7 @@ fn returned(child: usize, call: &str) -> Fact {
         outcome: CallOutcome {
             content: Body::Inline(json!("a line of output\n".repeat(20))),
             is_error: false,
+            goes_on: false,
         },
     }
 }

@@ -90,7 +90,7 @@ impl World {
     async fn run(&self, message: &str) -> Done {
         let (own, binary) = (self.path("own"), self.binary());
         let provider = ProgramProvider {
-            api: program.apis.first().copied().unwrap_or_default(),
+            api: self.program.apis.first().copied().unwrap_or_default(),
             origin: self.server.url(),
             key: "grove-test-key-5f2c81d7a9e04b36".to_owned(),
         };

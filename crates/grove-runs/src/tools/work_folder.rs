@@ -105,7 +105,7 @@ impl WorkFolder {
     pub(crate) fn all(&self) -> Vec<PathBuf> {
         let mut all = self.writable();
         let readable = self.readable.read().unwrap_or_else(PoisonError::into_inner);
-        all.extend(readable.iter().cloned());
+        all.extend(readable.iter().map(|it| it.real.clone()));
         all
     }
 
@@ -271,6 +271,16 @@ fn said(error: &grove_fs::FsError) -> String {
 mod tests {
     use super::*;
 
+    fn work_in(folder: &Path) -> WorkFolder {
+        let place = ChildPlace {
+            folder: folder.to_path_buf(),
+            readable: Vec::new(),
+            location_aliases: BTreeMap::new(),
+            worktree: None,
+        };
+        WorkFolder::new(folder, &place).unwrap()
+    }
+
     #[test]
     fn nothing_of_git_is_written_by_any_name_or_link() {
         let folder = tempfile::tempdir().unwrap();
@@ -298,7 +308,7 @@ mod tests {
         }
         std::os::unix::fs::symlink(".git", at("link")).unwrap();
         std::os::unix::fs::symlink(".git/config", at("file")).unwrap();
-        let work = WorkFolder::new(folder.path(), &[]).unwrap();
+        let work = work_in(folder.path());
         for path in [
             ".git/config",
             ".git/hooks/pre-commit",
@@ -329,7 +339,7 @@ mod tests {
         ] {
             work.write(path, b"fine").unwrap();
         }
-        let inside = WorkFolder::new(&at(".git"), &[]).unwrap();
+        let inside = work_in(&at(".git"));
         assert!(inside.write("config", b"evil").is_err());
     }
 }

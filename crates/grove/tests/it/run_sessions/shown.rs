@@ -18,7 +18,7 @@ fn work_that_does_not_count_is_called_rejected_wherever_people_read() {
     let rejected = format!("run {id} rejected: the work of 1 was not accepted");
     let ended = ended.says([rejected.as_str()]);
     let shown = session.grove(["runs", "show", &id]).ok();
-    let shown = shown.prints([rejected.as_str(), "  1 worker (rejected)"]);
+    shown.prints([rejected.as_str(), "  1 worker (rejected)"]);
     session.grove("runs list").ok().prints(["rejected: "]);
     session.grove(["runs", "watch", &id]).ok().prints([
         format!("{id}.1 worker rejected").as_str(),
