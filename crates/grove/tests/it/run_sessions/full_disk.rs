@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use grove_testkit::model_server::{Delivery, ModelServer, Script, ScriptedReply};
+use grove_testkit::needs;
 use grove_testkit::process::{Ending, Running};
 
 use super::{run, scene};
@@ -19,6 +20,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 #[test]
 fn a_full_disk_is_said_and_so_is_that_there_is_room_again() {
+    needs![Namespaces];
     if std::env::var_os(INSIDE).is_none() {
         let mut inside = Command::new("unshare");
         inside.arg("--mount");
