@@ -374,3 +374,34 @@ fn what_could_run_at_the_persons_next_git_is_put_back_and_the_rest_is_left() {
         assert!(!scene.path("project/.git").join(gone).exists(), "{gone}");
     }
 }
+
+#[test]
+fn a_repository_of_another_user_is_used_only_if_the_person_says_that_it_is_safe() {
+    let scene = Scene::new();
+    scene.repository("project", &[("a.txt", "one\n")]);
+    let project = scene.path("project");
+    for path in [project.clone(), project.join(".git")] {
+        // Only root gives files away; for another user there is nothing to see here.
+        if std::os::unix::fs::chown(path, Some(1_234), None).is_err() {
+            return;
+        }
+    }
+    assert_eq!(scene.git().place(&project).unwrap(), None);
+    let named = project.display().to_string();
+    let above = format!("{}/*", scene.folder.path().display());
+    for (says, is_used) in [
+        ("/elsewhere", false),
+        (&*named, true),
+        (&*above, true),
+        ("*", true),
+    ] {
+        let config = format!("[safe]\n\tdirectory = {says}\n");
+        scene.write("home", &[(".gitconfig", &config)]);
+        let place = scene.git().place(&project).unwrap();
+        assert_eq!(place.is_some(), is_used, "{says}");
+    }
+    // What the repository says of itself does not count.
+    scene.write("home", &[(".gitconfig", "")]);
+    scene.write("project", &[(".git/config", "[safe]\n\tdirectory = *\n")]);
+    assert_eq!(scene.git().place(&project).unwrap(), None);
+}
