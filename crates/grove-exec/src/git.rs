@@ -10,6 +10,7 @@ mod fetch;
 mod files;
 mod guard;
 mod look;
+mod merging;
 mod repository;
 mod settings;
 mod working_tree;
@@ -22,6 +23,7 @@ use bounded_command::finish;
 pub use guard::GuardedRepository;
 use repository::Repository;
 use settings::Settings;
+pub use merging::MergedPatches;
 pub use working_tree::{Bringing, CapturedSubmodule, CapturedTree};
 
 /// Bytes that one command prints.

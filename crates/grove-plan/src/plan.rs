@@ -368,8 +368,11 @@ pub struct Place {
 pub struct WorktreePlan {
     /// The top folder of the repository.
     pub repository: PathBuf,
-    /// The commit that it begins with.
+    /// The commit that it begins with, before the work of others is put in.
     pub base: String,
+    /// The nodes whose work it begins with, in the order in which it is put in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub begins: Vec<NodeId>,
     /// Where in it the child works.
     pub subfolder: PathBuf,
     /// What is done in it before the child begins.

@@ -51,6 +51,8 @@ pub struct Request {
     pub background: bool,
     /// Whether each child has a working tree of its own.
     pub worktree: Option<bool>,
+    /// The commit that the trees of first steps begin from; HEAD when nothing is said.
+    pub base_ref: Option<String>,
     /// Tasks side by side, as a chain's `parallel`.
     pub tasks: Option<Value>,
     /// Steps one after the other, as in a chain's file.
@@ -283,6 +285,13 @@ pub(crate) const FIELDS: &[RequestField] = &[
         Form::Flag,
         true,
         "give each child its own git working tree",
+    ),
+    field(
+        "baseRef",
+        &[],
+        Form::Text,
+        false,
+        "the commit, branch or tag that working trees begin from; HEAD by default",
     ),
     field(
         "background",

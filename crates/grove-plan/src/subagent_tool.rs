@@ -251,8 +251,8 @@ pub fn help() -> String {
 
 const STEPS: &str = "
 A task in `tasks` and a step in `chain` have `agent` and `task`, and optionally `label`, `model`, `engine`, `skills`, `cwd`,
-`output`, `outputMode`, `reads`, `progress`, `outputSchema`, `acceptance` and, in `tasks`, `count`. Instead, a step may have
-`parallel`, a list of tasks, with `concurrency`, `failFast` and `worktree`; or `expand` (`from`: the `output` of an earlier step and
+`output`, `outputMode`, `reads`, `progress`, `outputSchema`, `acceptance`, `worktree` (its tree begins with the work of the steps before it), `baseRef` and, in `tasks`, `count`. Instead, a step may have
+`parallel`, a list of tasks, with `concurrency` and `failFast`; or `expand` (`from`: the `output` of an earlier step and
 a `path` in it), with one task as `parallel`, and `collect`. `as` names a step's answer, and later tasks can use it as
 `{outputs.NAME}`.
 

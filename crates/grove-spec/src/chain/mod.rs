@@ -98,6 +98,10 @@ pub struct Task {
     pub engine: Option<String>,
     /// When it counts as done.
     pub acceptance: Option<Acceptance>,
+    /// Whether it has a working tree of its own, whatever its step or the request says.
+    pub worktree: Option<bool>,
+    /// The commit that this tree begins from, in place of where the steps before it lead.
+    pub base_ref: Option<String>,
     /// How often it runs, side by side.
     pub count: Option<u64>,
     /// Keys that nobody here knows, as written.
@@ -172,6 +176,8 @@ pub struct GroupSettings {
     pub fail_fast: Option<bool>,
     /// Whether each has a working tree of its own.
     pub worktree: Option<bool>,
+    /// The commit that these trees begin from, in place of where the steps before them lead.
+    pub base_ref: Option<String>,
     /// Where they work.
     pub cwd: Option<String>,
     /// When they count as done.

@@ -58,6 +58,8 @@ step_keys! {
         "model" => model, text, places.model = key;
         "engine" => engine, text;
         "acceptance" => acceptance, acceptance;
+        "worktree" => worktree, boolean;
+        "baseRef" => base_ref, text;
         "count" => count, task_count;
     }
     GroupSettings {
@@ -66,6 +68,7 @@ step_keys! {
         "concurrency" => concurrency, task_count;
         "failFast" => fail_fast, boolean;
         "worktree" => worktree, boolean;
+        "baseRef" => base_ref, text;
         "cwd" => cwd, text;
         "acceptance" => acceptance, acceptance_of_several;
     }
@@ -250,8 +253,10 @@ impl StepReader<'_> {
         for entry in entries {
             match &*entry.key {
                 key if known.contains(&key) => {}
-                "worktree" | "cwd" if may_have_worktree => _ = settings.take(entry, self),
-                "agent" | "task" | "as" | "worktree" | "cwd" | "count" => {
+                "worktree" | "baseRef" | "cwd" if may_have_worktree => {
+                    _ = settings.take(entry, self)
+                }
+                "agent" | "task" | "as" | "worktree" | "baseRef" | "cwd" | "count" => {
                     let message = format!(
                         "`{}` has no meaning beside `parallel`; it belongs to a task",
                         entry.key

@@ -68,6 +68,9 @@ pub(crate) struct RunArgs {
     /// Give each child its own git working tree
     #[arg(long)]
     pub(crate) worktree: bool,
+    /// With --worktree: start from this commit, branch or tag [default: HEAD]
+    #[arg(long, value_name = "REF", conflicts_with = "include_changes")]
+    pub(crate) base_ref: Option<String>,
     /// With --worktree: start from the files as they are now, including uncommitted changes
     #[arg(long)]
     pub(crate) include_changes: bool,

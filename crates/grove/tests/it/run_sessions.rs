@@ -42,6 +42,7 @@ mod submodules;
 mod supervisors;
 mod told;
 mod tree_budgets;
+mod tree_chains;
 mod verdicts;
 mod worktree_rounds;
 mod worktree_setup;

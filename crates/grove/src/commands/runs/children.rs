@@ -226,7 +226,7 @@ impl Finding<'_> {
                 agent.name
             ));
         }
-        let tree = self.worktree(planned, &folder)?;
+        let (tree, is_base_named) = self.worktree(planned, &folder, &mut notes)?;
         let mut warnings = made.prompt.warnings.clone();
         // An agent's text that is to come after its host's comes after nothing here: what is stored is all that it is told.
         warnings.retain(|it| it.code != Code::PromptPartial || it.file.is_none());
@@ -262,6 +262,7 @@ impl Finding<'_> {
                 location_aliases: location_aliases(&made),
                 setup_hook_text: tree.as_ref().and_then(|tree| tree.hook_text.clone()),
                 worktree: tree.map(|tree| tree.plan),
+                is_base_named,
                 folder,
                 limits: Limits {
                     attention: attention(asked.control.as_ref(), settings),
@@ -349,17 +350,28 @@ impl Finding<'_> {
         Err(CommandError::usage(message).hint(hint))
     }
 
+    /// The working tree of a child, and whether its step names the commit that it begins from.
     fn worktree(
         &self,
         planned: &PlannedTask<'_>,
         folder: &Path,
-    ) -> Result<Option<PlannedWorktree>, CommandError> {
-        let of_group = planned.settings.and_then(|settings| settings.worktree);
-        let wants = of_group.or(self.asked.worktree).unwrap_or_default();
+        notes: &mut Vec<String>,
+    ) -> Result<(Option<PlannedWorktree>, bool), CommandError> {
+        let (task, group) = (planned.task, planned.settings);
+        let wants = task.worktree.or(group.and_then(|group| group.worktree));
+        let wants = wants.or(self.asked.worktree).unwrap_or_default();
+        let of_group = group.and_then(|group| group.base_ref.as_deref());
+        let of_step = task.base_ref.as_deref().or(of_group);
+        let named = of_step.or(self.asked.base_ref.as_deref());
         if !wants {
-            return Ok(None);
+            if named.is_some() {
+                notes
+                    .push("`baseRef` has no effect without a working tree (`worktree`)".to_owned());
+            }
+            return Ok((None, false));
         }
-        self.worktrees.plan(self, folder).map(Some)
+        let planned = self.worktrees.plan(self, folder, named)?;
+        Ok((Some(planned), of_step.is_some()))
     }
 
     /// Siblings never share a file: the name of a later one gets the id of its node.

@@ -1,6 +1,6 @@
 //! `grove plan`: what a run would be.
 
-use grove_plan::{Child, Node, Work};
+use grove_plan::{Child, Node, Work, WorktreePlan};
 use grove_runs::{PlannedRun, Told};
 use grove_spec::text::one_line;
 use grove_spec::{Digest, duration};
@@ -45,6 +45,16 @@ pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut Output) {
     }
 }
 
+/// Where a working tree begins.
+fn beginning(tree: &WorktreePlan) -> String {
+    let nodes: Vec<&str> = tree.begins.iter().map(grove_plan::NodeId::as_str).collect();
+    let with = match nodes.as_slice() {
+        [] => String::new(),
+        nodes => format!(" with the work of {}", nodes.join(", ")),
+    };
+    format!("of its own, from {}{with}", tree.base)
+}
+
 /// What is known of a child before it starts; what is not said is left out.
 fn rows(node: &Node, child: &Child, planned: &PlannedRun) -> Vec<(&'static str, String)> {
     let after: Vec<&str> = node.after.iter().map(grove_plan::NodeId::as_str).collect();
@@ -69,12 +79,7 @@ fn rows(node: &Node, child: &Child, planned: &PlannedRun) -> Vec<(&'static str, 
         ("models", child.models.join(", ")),
         ("tools", child.tools.allowed.join(", ")),
         ("folder", child.place.folder.display().to_string()),
-        (
-            "worktree",
-            tree.map_or_else(String::new, |tree| {
-                format!("of its own, from {}", tree.base)
-            }),
-        ),
+        ("worktree", tree.map_or_else(String::new, beginning)),
         ("output", child.output.clone().unwrap_or_default()),
         (
             "accepted",

@@ -450,6 +450,7 @@ fn asked_for(environment: &Environment, arguments: &RunArgs) -> Result<Asked, Co
     request.session_dir = arguments.session_dir.clone().or(request.session_dir.take());
     request.concurrency = arguments.concurrency.or(request.concurrency);
     request.worktree = arguments.worktree.then_some(true).or(request.worktree);
+    request.base_ref = arguments.base_ref.clone().or(request.base_ref.take());
     request.background |= arguments.background;
     if let Some(file) = &arguments.schema {
         request.output_schema = Some(read_json(file, "the schema")?);

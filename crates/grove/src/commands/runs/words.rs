@@ -80,6 +80,8 @@ fn task(words: &[String]) -> Result<Task, String> {
             "as" => task.output_name = Some(value),
             "label" => task.label = Some(value),
             "cwd" => task.cwd = Some(value),
+            "worktree" => task.worktree = Some(value != "false"),
+            "baseRef" => task.base_ref = Some(value),
             "skills" | "skill" => {
                 let names = value.split('+').filter(|name| !name.is_empty());
                 task.skills = Some(names.map(str::to_owned).collect());
@@ -107,7 +109,7 @@ fn task(words: &[String]) -> Result<Task, String> {
             }
             other => {
                 return Err(format!(
-                    "`{other}` is not a setting of a task; use model, engine, as, label, cwd, skills, output, outputMode, reads, progress, count"
+                    "`{other}` is not a setting of a task; use model, engine, as, label, cwd, worktree, baseRef, skills, output, outputMode, reads, progress, count"
                 ));
             }
         }
