@@ -21,9 +21,9 @@ use std::sync::{Arc, OnceLock};
 
 use bounded_command::finish;
 pub use guard::GuardedRepository;
+pub use merging::MergedPatches;
 use repository::Repository;
 use settings::Settings;
-pub use merging::MergedPatches;
 pub use working_tree::{Bringing, CapturedSubmodule, CapturedTree};
 
 /// Bytes that one command prints.

@@ -197,7 +197,8 @@ mod tests {
             unreachable!("a node of one child");
         };
         let list = FanOut {
-            from: NodeId::step(1),
+            from: Some(NodeId::step(1)),
+            items: None,
             path: String::new(),
             item: "item".to_owned(),
             key: None,

@@ -168,7 +168,10 @@ pub struct ChildRequest {
 #[serde(rename_all = "camelCase")]
 pub struct ListRequest {
     /// The node whose output has it.
-    pub from: NodeId,
+    pub from: Option<NodeId>,
+    /// The list itself, where no node gives it.
+    #[serde(default)]
+    pub items: Option<Vec<Value>>,
     /// Where in it, as a JSON pointer.
     pub path: String,
     /// What an item is called in the task.
@@ -494,6 +497,10 @@ fn node(
             None => Work::Child(Box::new(child)),
             Some(list) => Work::FanOut(Box::new(FanOut {
                 from: list.from.clone(),
+                items: list
+                    .items
+                    .as_ref()
+                    .map(|items| stored(serde_json::to_vec(items).unwrap_or_default())),
                 path: list.path.clone(),
                 item: list.item.clone(),
                 key: list.key.clone(),

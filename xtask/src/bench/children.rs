@@ -232,6 +232,7 @@ impl OurSupervisor {
             fallback_after_writes: false,
             folder: folder.to_path_buf(),
             worktree: None,
+            is_base_named: false,
             setup_hook_text: None,
             readable: Vec::new(),
             limits: Limits::default(),

@@ -56,7 +56,13 @@ impl Merging<'_> {
             ("GIT_INDEX_FILE", &*self.index),
             ("GIT_WORK_TREE", &*work_tree),
         ];
-        let words = ["apply", "--cached", "--3way", "--binary", "--whitespace=nowarn"];
+        let words = [
+            "apply",
+            "--cached",
+            "--3way",
+            "--binary",
+            "--whitespace=nowarn",
+        ];
         let words = words.into_iter().chain(more.iter().map(String::as_str));
         let words: Vec<&str> = words.chain(["-"]).collect();
         let asked = Asked {

@@ -144,7 +144,8 @@ fn list_after(
         group: None,
         reviews: None,
         work: Work::FanOut(Box::new(FanOut {
-            from: NodeId::step(1),
+            from: Some(NodeId::step(1)),
+            items: None,
             path: String::new(),
             item: "item".to_owned(),
             key: None,

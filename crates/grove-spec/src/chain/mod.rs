@@ -204,10 +204,12 @@ pub struct FanOut {
 /// The list of a [`FanOut`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Expand {
-    /// The output of an earlier step.
+    /// The output of an earlier step; nothing where the items are written here.
     pub output: String,
     /// Where in it the list is, as a JSON pointer.
     pub path: String,
+    /// The items themselves, in place of an output.
+    pub items: Option<Vec<Value>>,
     /// What an item is called in the task; `item` by default.
     pub item: Option<String>,
     /// What tells items apart, as a JSON pointer into an item.

@@ -73,6 +73,7 @@ step_keys! {
         "acceptance" => acceptance, acceptance_of_several;
     }
     Expand {
+        "items" => items, values;
         "item" => item, item_name;
         "key" => key, pointer;
         "maxItems" => max_items, item_count;
@@ -273,7 +274,10 @@ impl StepReader<'_> {
     fn expand(&mut self, node: &Node) -> Expand {
         let mut expand = Expand::default();
         let Some(entries) = node.as_map() else {
-            self.wrong(node.position, "`expand` is an object with `from`");
+            self.wrong(
+                node.position,
+                "`expand` is an object with `from` or `items`",
+            );
             return expand;
         };
         let mut has_source = false;
@@ -293,8 +297,10 @@ impl StepReader<'_> {
                 _ => self.unknown(&mut expand.unknown, entry),
             }
         }
-        if !has_source {
-            self.wrong(node.position, "`expand` without `from`");
+        match (has_source, expand.items.is_some()) {
+            (false, false) => self.wrong(node.position, "`expand` without `from` and `items`"),
+            (true, true) => self.wrong(node.position, "`expand` has `from` or `items`, not both"),
+            _ => {}
         }
         expand
     }

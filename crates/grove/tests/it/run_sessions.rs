@@ -14,6 +14,7 @@ mod forks;
 mod full_disk;
 mod gates;
 mod git_walls;
+mod given_texts;
 mod graphs;
 mod held_tools;
 mod hostile_state;

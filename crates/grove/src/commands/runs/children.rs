@@ -35,6 +35,8 @@ use super::worktree_plans::{PlannedWorktree, Worktrees};
 use crate::command_error::CommandError;
 use crate::commands::{agents, engines, prompt::require_usable};
 
+/// The note about a beginning of no tree.
+pub(super) const NO_TREE: &str = "`baseRef` has no effect without a working tree (`worktree`)";
 /// The file in which a child says how far it is.
 const PROGRESS: &str = "progress.md";
 
@@ -364,10 +366,7 @@ impl Finding<'_> {
         let of_step = task.base_ref.as_deref().or(of_group);
         let named = of_step.or(self.asked.base_ref.as_deref());
         if !wants {
-            if named.is_some() {
-                notes
-                    .push("`baseRef` has no effect without a working tree (`worktree`)".to_owned());
-            }
+            notes.extend(of_step.map(|_| NO_TREE.to_owned()));
             return Ok((None, false));
         }
         let planned = self.worktrees.plan(self, folder, named)?;
@@ -412,6 +411,7 @@ impl Finding<'_> {
         let item = planned.inputs.as_ref().and_then(|it| it.item.clone());
         Ok(Some(ListRequest {
             from: list.from.clone(),
+            items: expand.items.clone(),
             path: expand.path.clone(),
             item: item.unwrap_or_default(),
             key: expand.key.clone(),
@@ -575,11 +575,25 @@ fn attention(control: Option<&Control>, settings: &Settings) -> Option<Attention
     })
 }
 
-/// Fields of an agent that mean something for a run and are not heeded yet, in one sentence.
-fn not_used(name: &str, file: &AgentFile) -> Option<String> {
-    let block = file.tool_budget.as_ref();
-    let block = block.is_some_and(|budget| budget.block.is_some());
-    block.then(|| format!("`toolBudget.block` of agent `{name}` has no effect on a run yet"))
+/// Fields of an agent's file that have no effect on a run, a sentence each.
+fn not_used(name: &str, file: &AgentFile) -> Vec<String> {
+    let budget = file.tool_budget.as_ref();
+    let fields = [
+        (
+            budget.is_some_and(|budget| budget.block.is_some()),
+            "toolBudget.block",
+            "at its limit a child may call no tool, and sums up",
+        ),
+        (
+            file.completion_guard.is_some(),
+            "completionGuard",
+            "words in an answer decide nothing; `acceptance` says when work counts",
+        ),
+    ];
+    let given = fields.into_iter().filter(|field| field.0);
+    let notes =
+        given.map(|(_, field, why)| format!("`{field}` of agent `{name}` has no effect: {why}"));
+    notes.collect()
 }
 
 /// What a child may read outside its work folder: its skills and their index files.
