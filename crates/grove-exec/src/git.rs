@@ -10,6 +10,7 @@ mod fetch;
 mod files;
 mod guard;
 mod look;
+mod merging;
 mod repository;
 mod settings;
 mod working_tree;
@@ -20,6 +21,7 @@ use std::sync::{Arc, OnceLock};
 
 use bounded_command::finish;
 pub use guard::GuardedRepository;
+pub use merging::MergedPatches;
 use repository::Repository;
 use settings::Settings;
 pub use working_tree::{Bringing, CapturedSubmodule, CapturedTree};

@@ -17,7 +17,7 @@ pub use bounded_output::{BoundedOutput, OutputBounds};
 pub use clock::now;
 pub use git::{
     AppliedPatch, Bringing, CapturedSubmodule, CapturedTree, Git, GitError, GuardedRepository,
-    RepositoryPlace,
+    MergedPatches, RepositoryPlace,
 };
 pub use keeper::{ExecError, Exit, Keeper, Order, ProcessEnd, Report, StopTokens, Why, keep};
 pub use owner::{Liveness, Owner};

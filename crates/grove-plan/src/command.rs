@@ -3,6 +3,7 @@
 use grove_spec::Digest;
 use serde::{Deserialize, Serialize};
 
+use crate::beginnings::EarlierWork;
 use crate::ids::{Attempt, EffectId, EffectKind, NodeId};
 use crate::state::{Continued, StopReason};
 
@@ -49,6 +50,9 @@ pub enum Command {
         node: NodeId,
         /// What it had come to before, which is put in.
         patch: Option<Digest>,
+        /// The work of others that it begins with, in the order in which it is put in.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        begins: Vec<EarlierWork>,
     },
     /// Store what a child did in its working tree.
     Capture {

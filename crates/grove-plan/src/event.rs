@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::attention::Attention;
+use crate::beginnings::WorkConflict;
 use crate::contract::{Accepted, CheckEnd};
 use crate::evidence::Seen;
 use crate::ids::{Attempt, CallId, EffectId, NodeId};
@@ -229,6 +230,9 @@ pub struct Reused {
     /// What it did in its working tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub captured: Option<CapturedWork>,
+    /// The items that it ran for. What came of each is taken over, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<Expanded>,
     /// Whether its work counts.
     #[serde(default)]
     pub accepted: Accepted,
@@ -345,6 +349,16 @@ pub enum Outcome {
         /// What its set-up put there, by path from its top: none of it is the child's work.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         synthetic: Vec<String>,
+        /// The commit that it begins with, where that has the work of others.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        base: Option<String>,
+    },
+    /// A working tree was not made: the work of others that it was to begin with cannot be merged.
+    Conflicting {
+        /// Which work, and in which files.
+        conflict: WorkConflict,
+        /// The artifact with what is said about it, and all patches.
+        answer: Digest,
     },
     /// What was done in a working tree is stored.
     Captured(CapturedWork),
@@ -427,6 +441,9 @@ pub enum FoundFile {
 pub struct CapturedWork {
     /// The artifact with the patch, which was shown to apply to the commit that the tree began with.
     pub patch: Digest,
+    /// That commit, where it has the work of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
     /// How many files it changes.
     pub files: u64,
     /// The artifact with new files that version control ignores, as a tar archive.

@@ -147,7 +147,8 @@ mod tests {
 
     fn fan_out(key: Option<&str>) -> FanOut {
         FanOut {
-            from: NodeId::step(1),
+            from: Some(NodeId::step(1)),
+            items: None,
             path: "/files".to_owned(),
             item: "file".to_owned(),
             key: key.map(str::to_owned),

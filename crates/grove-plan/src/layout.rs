@@ -14,13 +14,15 @@ const PREVIOUS: &str = "{previous}";
 const TASK: &str = "{task}";
 /// What an item of a list is called when nothing else is said.
 const ITEM: &str = "item";
+/// The way to run more children in one step.
+const MORE_TASKS: &str = "name fewer, or raise the limit with `--max-tasks` or `runs.maxTasks`";
 
 /// What is said about steps where they say nothing themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayoutRules {
     /// How many children of a step run at a time.
     pub concurrency: u64,
-    /// How many tasks a step may have.
+    /// How many tasks a step may have, and how many items a list that is written.
     pub max_tasks: u64,
     /// How many items a list may have that says nothing itself.
     pub max_items: Option<u64>,
@@ -52,8 +54,8 @@ pub struct PlannedTask<'a> {
 /// The list that a step runs for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedList<'a> {
-    /// The node whose output has it.
-    pub from: NodeId,
+    /// The node whose output has it; none where the list is written.
+    pub from: Option<NodeId>,
     /// How many items it may have.
     pub max_items: u64,
     /// What was said about it.
@@ -183,6 +185,9 @@ fn list_of<'a>(
     outputs: &BTreeMap<String, Vec<NodeId>>,
     rules: LayoutRules,
 ) -> Result<PlannedList<'a>, Diagnostic> {
+    if let Some(items) = &said.expand.items {
+        return written_list(id, said, items.len() as u64, rules);
+    }
     let name = &said.expand.output;
     let help = "name an output of one earlier step that has `outputSchema`";
     let from = match outputs.get(name).map(Vec::as_slice) {
@@ -209,7 +214,37 @@ fn list_of<'a>(
         refused(id, message, help)
     })?;
     Ok(PlannedList {
-        from,
+        from: Some(from),
+        max_items,
+        said,
+    })
+}
+
+/// A list whose items are written.
+fn written_list<'a>(
+    id: &NodeId,
+    said: &'a FanOut,
+    count: u64,
+    rules: LayoutRules,
+) -> Result<PlannedList<'a>, Diagnostic> {
+    let max_items = said.expand.max_items.unwrap_or(rules.max_tasks);
+    if count > max_items {
+        let message = format!("{count} items are more than {max_items}");
+        let help = match said.expand.max_items {
+            Some(_) => "name fewer, or raise `maxItems`",
+            None => MORE_TASKS,
+        };
+        return Err(refused(id, &message, help));
+    }
+    let task = said.template.task.as_deref();
+    let name = format!("{{{}", said.expand.item.as_deref().unwrap_or(ITEM));
+    if count > 1 && !task.is_some_and(|text| text.contains(&name)) {
+        let message = format!("the task is the same for each item: it has no `{name}}}`");
+        let help = "write the item into the task, such as \"Look at {item}\"";
+        return Err(refused(id, &message, help));
+    }
+    Ok(PlannedList {
+        from: None,
         max_items,
         said,
     })
@@ -227,7 +262,7 @@ fn too_many(id: &NodeId, group: &Group, rules: LayoutRules) -> Option<Diagnostic
     let count = counts.fold(0, u64::saturating_add);
     (count > rules.max_tasks).then(|| {
         let message = format!("{count} tasks are more than {}", rules.max_tasks);
-        refused(id, &message, "name fewer, or raise `runs.maxTasks`")
+        refused(id, &message, MORE_TASKS)
     })
 }
 
@@ -301,6 +336,38 @@ mod tests {
         ]));
         let findings = lay_out(&steps, RULES).unwrap_err();
         assert_eq!(findings[0].message, "step 2: 4 tasks are more than 3");
+    }
+
+    #[test]
+    fn a_list_that_is_written_needs_no_step_before_it() {
+        for (items, task, expected) in [
+            (json!(["a", "b"]), "Look at {item}", Ok(3)),
+            (json!([]), "Look at {item}", Ok(3)),
+            (json!(["a"]), "Look", Ok(3)),
+            (
+                json!(["a", "b"]),
+                "Look",
+                Err("step 1: the task is the same for each item: it has no `{item}`"),
+            ),
+            (
+                json!([1, 2, 3, 4]),
+                "{item}",
+                Err("step 1: 4 items are more than 3"),
+            ),
+        ] {
+            let steps = steps(&json!([
+                { "expand": { "items": items }, "parallel": { "agent": "a", "task": task }, "collect": { "as": "all" } },
+                { "agent": "b", "task": "Sum up {outputs.all}" },
+            ]));
+            let laid_out = lay_out(&steps, RULES);
+            let found = laid_out.as_ref().map(|layout| {
+                let list = layout.tasks[0].list.as_ref().unwrap();
+                assert_eq!(list.from, None);
+                list.max_items
+            });
+            let found = found.map_err(|findings| findings[0].message.as_str());
+            assert_eq!(found, expected, "{items} {task}");
+        }
     }
 
     #[test]

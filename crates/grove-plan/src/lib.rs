@@ -9,6 +9,7 @@
 
 mod advance;
 mod attention;
+mod beginnings;
 mod budget;
 mod command;
 mod compose;
@@ -36,6 +37,7 @@ mod view;
 
 pub use advance::{Step, advance, fold};
 pub use attention::{Attention, AttentionLimits};
+pub use beginnings::{EarlierWork, WorkConflict, begin_with_earlier_work};
 pub use command::{Command, Doubt};
 pub use compose::{ItemValue, Variables, compose};
 pub use contract::{

@@ -45,10 +45,10 @@ fn name_of(node: &Node) -> String {
         Work::Child(child) => (&**child, String::new()),
         Work::FanOut(it) => (
             &it.child,
-            format!(
-                " for each of {}{}, at most {}",
-                it.from, it.path, it.max_items
-            ),
+            match &it.from {
+                Some(from) => format!(" for each of {from}{}, at most {}", it.path, it.max_items),
+                None => format!(" for each of at most {} items", it.max_items),
+            },
         ),
     };
     let name = child.label.as_deref().unwrap_or(&child.agent);

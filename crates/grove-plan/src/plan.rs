@@ -211,12 +211,16 @@ pub enum Work {
     FanOut(Box<FanOut>),
 }
 
-/// The same child for each item of a list that an earlier node gave.
+/// The same child for each item of a list: one that an earlier node gives, or one that is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FanOut {
-    /// The node whose output has the list.
-    pub from: NodeId,
+    /// The node whose output has the list; none where the list was there when the run was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<NodeId>,
+    /// The artifact with that list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<Digest>,
     /// Where in it the list is, as a JSON pointer.
     pub path: String,
     /// What an item is called in the task.
@@ -368,8 +372,11 @@ pub struct Place {
 pub struct WorktreePlan {
     /// The top folder of the repository.
     pub repository: PathBuf,
-    /// The commit that it begins with.
+    /// The commit that it begins with, before the work of others is put in.
     pub base: String,
+    /// The nodes whose work it begins with, in the order in which it is put in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub begins: Vec<NodeId>,
     /// Where in it the child works.
     pub subfolder: PathBuf,
     /// What is done in it before the child begins.

@@ -43,6 +43,8 @@ pub struct Request {
     pub agent_scope: Option<AgentScope>,
     /// Whether a person is asked before the start: nobody ever is.
     pub clarify: Option<bool>,
+    /// Whether the session is uploaded: nothing ever is.
+    pub share: Option<bool>,
     /// The JSON Schema that the output has to meet.
     pub output_schema: Option<Value>,
     /// Submitting the same key twice gives one run.
@@ -51,6 +53,8 @@ pub struct Request {
     pub background: bool,
     /// Whether each child has a working tree of its own.
     pub worktree: Option<bool>,
+    /// The commit that the trees of first steps begin from; HEAD when nothing is said.
+    pub base_ref: Option<String>,
     /// Tasks side by side, as a chain's `parallel`.
     pub tasks: Option<Value>,
     /// Steps one after the other, as in a chain's file.
@@ -69,7 +73,9 @@ pub struct Request {
     pub max_output: Option<MaxOutput>,
     /// Whether texts are kept beside the run: they always are.
     pub artifacts: Option<bool>,
-    /// Of one child, as a task of a chain has it: the file for its answer.
+    /// Of one child, as a task of a chain has it: what it is called while it runs.
+    pub label: Option<Value>,
+    /// The file for its answer.
     pub output: Option<Value>,
     /// What its caller gets of an answer that is in a file.
     pub output_mode: Option<Value>,
@@ -121,6 +127,7 @@ impl Request {
     /// What a request says about its one child, by the names that a task of a chain has for it.
     fn of_one_child(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         let fields = [
+            ("label", &self.label),
             ("output", &self.output),
             ("outputMode", &self.output_mode),
             ("reads", &self.reads),
@@ -185,7 +192,7 @@ enum Form {
     Flag,
     Object,
     List,
-    /// Whatever its own reader takes.
+    /// Whatever its own reader takes; a model is told to give text.
     Any,
     /// An object with the names of [`Control`].
     Control,
@@ -210,13 +217,13 @@ impl RequestField {
     /// Its type in a JSON Schema; none where there are several.
     pub(crate) const fn schema_type(&self) -> Option<&'static str> {
         match self.form {
-            Form::Text | Form::Context | Form::Scope => Some("string"),
+            Form::Text | Form::Context | Form::Scope | Form::Any => Some("string"),
             Form::Number => Some("integer"),
             Form::Money => Some("number"),
             Form::Flag => Some("boolean"),
             Form::List => Some("array"),
             Form::Object => Some("object"),
-            Form::Any | Form::Control | Form::MaxOutput => None,
+            Form::Control | Form::MaxOutput => None,
         }
     }
 }
@@ -253,13 +260,13 @@ pub(crate) const FIELDS: &[RequestField] = &[
         true,
         "what it should do; `{task}` in a chain",
     ),
-    field("tasks", &[], Form::List, true, "tasks that run in parallel"),
+    field("tasks", &[], Form::List, true, "tasks in parallel"),
     field(
         "chain",
         &[],
         Form::List,
         true,
-        "steps that run in sequence; `{previous}` in a task is the previous answer",
+        "steps in sequence; `{previous}` is the answer before",
     ),
     field(
         "chainName",
@@ -274,7 +281,7 @@ pub(crate) const FIELDS: &[RequestField] = &[
         &[],
         Form::Text,
         true,
-        "`native` or an agent program such as `claude`",
+        "`native`, or a program such as `claude`",
     ),
     field("cwd", &[], Form::Text, true, "the folder to work in"),
     field(
@@ -282,7 +289,14 @@ pub(crate) const FIELDS: &[RequestField] = &[
         &[],
         Form::Flag,
         true,
-        "give each child its own git working tree",
+        "a git working tree for each child",
+    ),
+    field(
+        "baseRef",
+        &[],
+        Form::Text,
+        false,
+        "the commit, branch or tag that working trees begin from; HEAD by default",
     ),
     field(
         "background",
@@ -295,8 +309,8 @@ pub(crate) const FIELDS: &[RequestField] = &[
         "concurrency",
         &[],
         Form::Number,
-        false,
-        "how many children of a step run at the same time",
+        true,
+        "children of a step at the same time",
     ),
     field(
         "failFast",
@@ -309,8 +323,8 @@ pub(crate) const FIELDS: &[RequestField] = &[
         "context",
         &[],
         Form::Context,
-        false,
-        "`fresh`, or `fork:RUN.NODE` to start from that conversation",
+        true,
+        "`fresh`, or `fork:RUN.NODE`: from that conversation",
     ),
     field(
         "timeoutMs",
@@ -337,17 +351,18 @@ pub(crate) const FIELDS: &[RequestField] = &[
         "acceptance",
         &[],
         Form::Any,
-        false,
-        "`none`, `attested`, `checked`, `verified`, `reviewed`, or an object with `level`, `criteria`, `evidence`, `verify`, `review`",
+        true,
+        "`attested`, `checked`, `verified` or `reviewed`; an object: see `help`",
     ),
     field(
         "outputSchema",
         &[],
         Form::Object,
-        false,
+        true,
         "a JSON Schema for the answer",
     ),
-    field("output", &[], Form::Any, false, "a file for the answer"),
+    field("label", &[], Form::Any, true, "the child's name in views"),
+    field("output", &[], Form::Any, true, "a file for the answer"),
     field(
         "outputMode",
         &[],
@@ -411,6 +426,13 @@ pub(crate) const FIELDS: &[RequestField] = &[
         Form::Flag,
         false,
         "has no effect: nobody is asked before a run starts",
+    ),
+    field(
+        "share",
+        &[],
+        Form::Flag,
+        false,
+        "has no effect: nothing is uploaded",
     ),
     field(
         "artifacts",
@@ -564,7 +586,7 @@ mod tests {
 
     #[test]
     fn what_has_no_effect_is_said_to_have_none() {
-        for name in ["clarify", "artifacts"] {
+        for name in ["clarify", "artifacts", "share"] {
             let field = FIELDS.iter().find(|field| field.name == name).unwrap();
             assert!(field.meaning.starts_with("has no effect: "), "{name}");
         }

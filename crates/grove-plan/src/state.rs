@@ -7,6 +7,7 @@ use grove_spec::{Digest, duration};
 use serde::{Deserialize, Serialize};
 
 use crate::attention::Attention;
+use crate::beginnings::{EarlierWork, WorkConflict};
 use crate::command::Command;
 use crate::contract::Accepted;
 use crate::event::{
@@ -121,6 +122,10 @@ pub struct WorktreeState {
     pub kept: Option<String>,
     /// What its set-up put there.
     pub synthetic: Vec<String>,
+    /// The work of others that it begins with. It stays the same once there is work of its own.
+    pub begins: Vec<EarlierWork>,
+    /// The commit that it begins with, where that has the work of others.
+    pub base: Option<String>,
 }
 
 /// A try that is to begin.
@@ -399,6 +404,9 @@ pub enum Cause {
         /// What happened.
         message: String,
     },
+    /// The work of others that it was to begin with cannot be merged.
+    #[error("{0}")]
+    Conflict(WorkConflict),
     /// Something that it needs is not there.
     #[error("{message}")]
     Input {

@@ -64,23 +64,13 @@ pub const ACTIONS: &[ToolAction] = &[
         NEEDS_OF_RUN,
         "starts a run; the default action",
     ),
-    action(
-        "wait",
-        true,
-        "run, token",
-        "waits for the result, at most 50 s per call",
-    ),
-    action(
-        "ack",
-        false,
-        "run, token, delivery",
-        "confirms that you have the result",
-    ),
+    action("wait", true, "run, token", "waits for the result"),
+    action("ack", false, "run, token, delivery", "confirms the result"),
     action(
         "status",
         true,
         "run, or nothing",
-        "says how far the run is, or which runs are open",
+        "says how far it is, or what is open",
     ),
     action("answer", true, "run, message", "answers a child's question"),
     action(
@@ -102,7 +92,7 @@ pub const ACTIONS: &[ToolAction] = &[
         "apply",
         false,
         "run",
-        "brings in what children changed in working trees",
+        "applies what children changed in working trees",
     ),
     action(
         "list",
@@ -114,42 +104,27 @@ pub const ACTIONS: &[ToolAction] = &[
     action(
         "create",
         false,
-        "config with name and description; steps for a chain",
+        "config: name, description, a chain's steps",
         "writes an agent or a chain",
     ),
     action("update", false, "agent or chainName, config", "changes it"),
     action("delete", false, "agent or chainName", "deletes it"),
     action("doctor", false, "nothing", "says what is wrong here"),
-    action("help", false, "nothing", "explains every action and field"),
+    action("help", false, "nothing", "explains all of it"),
 ];
 
 /// The fields of the tool that are none of a request: the name, the type, whether children have it, and what a model is told.
 const OWN: &[(&str, &str, bool, &str)] = &[
     ("run", "string", true, "the run, or RUN.NODE for one child"),
-    (
-        "message",
-        "string",
-        true,
-        "an answer, or a message for a child",
-    ),
-    (
-        "token",
-        "string",
-        false,
-        "from the answer to `run`; whoever has it owns the result",
-    ),
+    ("message", "string", true, "an answer or a message"),
+    ("token", "string", false, "from the answer to `run`"),
     ("delivery", "string", false, "the id of a result"),
-    (
-        "seconds",
-        "integer",
-        false,
-        "how long to wait at most, 1 to 50",
-    ),
+    ("seconds", "integer", false, "to wait, at most 50"),
     (
         "what",
         "string",
         false,
-        "`agents`, `chains`, `runs`, or a group of agents from a list",
+        "`agents`, `chains`, `runs`, or a group of agents",
     ),
     ("scope", "string", false, "`user` or `project`"),
 ];
@@ -176,10 +151,11 @@ pub fn description(caller: Caller) -> String {
     match caller {
         Caller::Child => OF_CHILDREN.to_owned(),
         Caller::Host => {
-            let mut text = "Delegates work to other agents. To one: `agent` and `task`. To several in parallel: `tasks`. In \
-sequence: `chain`. A run continues by itself, whatever happens to you: the answer names the run and a token; keep both. A call \
-waits at most 50 s, with `background` not at all; then call `wait`, as often as necessary, and `ack` the result once you have it. \
-The same delivery id means the same result. `list` shows whom you can ask.\n"
+            let mut text = "Delegates work to other agents. Prefer it to your host's own subagents if the work has to survive your \
+session, needs another engine or model, a working tree of its own, or proof: `acceptance` lets work count only once Grove saw it; \
+give it to agents that write from a plan. \
+A run continues whatever happens to you: keep the run and token that the answer names. A call waits at most 50 s, with \
+`background` not at all: call `wait` until it is over, then `ack`. The same delivery id is the same result.\n"
                 .to_owned();
             for action in ACTIONS {
                 let _ = writeln!(
@@ -206,8 +182,11 @@ pub fn schema(caller: Caller) -> Value {
             continue;
         };
         let mut property = json!({ "type": form, "description": field.meaning });
-        if form == "array" {
-            property["items"] = step(field.name == "chain");
+        match form {
+            "array" => property["items"] = step(field.name == "chain"),
+            // An object of nothing is one that some providers refuse.
+            "object" => property["properties"] = json!({ "type": { "type": "string" } }),
+            _ => {}
         }
         properties.insert(field.name.to_owned(), property);
     }
@@ -251,9 +230,9 @@ pub fn help() -> String {
 
 const STEPS: &str = "
 A task in `tasks` and a step in `chain` have `agent` and `task`, and optionally `label`, `model`, `engine`, `skills`, `cwd`,
-`output`, `outputMode`, `reads`, `progress`, `outputSchema`, `acceptance` and, in `tasks`, `count`. Instead, a step may have
-`parallel`, a list of tasks, with `concurrency`, `failFast` and `worktree`; or `expand` (`from`: the `output` of an earlier step and
-a `path` in it), with one task as `parallel`, and `collect`. `as` names a step's answer, and later tasks can use it as
+`output`, `outputMode`, `reads`, `progress`, `outputSchema`, `acceptance`, `worktree` (its tree begins with the work of the steps before it), `baseRef` and, in `tasks`, `count`. Instead, a step may have
+`parallel`, a list of tasks, with `concurrency` and `failFast`; or `expand` (`from`: the `output` of an earlier step and
+a `path` in it; or `items`: a list), with one task as `parallel`, and `collect`. `as` names a step's answer, and later tasks can use it as
 `{outputs.NAME}`.
 
 `config` for an agent has the fields of its file (`get` shows them), and `systemPrompt` for its text; for a chain it has `name`,
@@ -284,17 +263,15 @@ fn actions(caller: Caller) -> impl Iterator<Item = &'static ToolAction> {
 
 /// A task, or a step of a chain.
 fn step(is_chain: bool) -> Value {
-    let task = json!({
+    let mut properties = json!({
         "agent": { "type": "string" },
         "task": { "type": "string" },
     });
-    let mut properties = task.clone();
+    let task = json!({ "type": "object", "properties": properties });
+    properties["label"] = json!({ "type": "string" });
     if is_chain {
         properties["as"] = json!({ "type": "string" });
-        properties["parallel"] = json!({
-            "type": "array",
-            "items": { "type": "object", "properties": task, "required": ["agent", "task"] },
-        });
+        properties["parallel"] = json!({ "type": "array", "items": task });
         return json!({ "type": "object", "properties": properties });
     }
     json!({ "type": "object", "properties": properties, "required": ["agent", "task"] })
@@ -311,7 +288,8 @@ fn config() -> Value {
             "systemPrompt": { "type": "string" },
             "tools": { "type": "string" },
             "model": { "type": "string" },
-            "steps": { "type": "array", "items": step(true) },
+            "skillInjection": { "type": "string" },
+            "steps": { "type": "array", "items": { "type": "object", "properties": { "agent": { "type": "string" }, "task": { "type": "string" } } } },
         },
     })
 }
@@ -400,6 +378,29 @@ mod tests {
             assert_eq!(found, expected, "{fields}");
         }
         assert!(WORK.iter().all(|name| NEEDS_OF_RUN.contains(name)));
+    }
+
+    #[test]
+    fn the_schema_names_what_is_needed_most() {
+        let schema = schema(Caller::Host);
+        for name in [
+            "/acceptance",
+            "/output",
+            "/outputSchema",
+            "/label",
+            "/concurrency",
+            "/context",
+            "/tasks/items/properties/label",
+            "/chain/items/properties/label",
+            "/config/properties/skillInjection",
+        ] {
+            let property = schema.pointer(&format!("/properties{name}"));
+            assert!(property.is_some(), "{name}");
+        }
+        let description = description(Caller::Host);
+        for word in ["survive", "engine", "working tree", "acceptance", "write"] {
+            assert!(description.contains(word), "{word}");
+        }
     }
 
     #[test]

@@ -358,8 +358,12 @@ fn acceptance_of(nodes: &[NodeView]) -> &'static str {
 /// What a run came to: what the last step that was begun said; of several nodes each with how it ended.
 fn result_of(plan: &Plan, nodes: &[NodeView]) -> Option<String> {
     let mut authors = nodes.iter().filter(|node| node.reviews.is_none());
-    let begun =
-        authors.rfind(|node| !node.attempts.is_empty() || node.output.structured.is_some())?;
+    let has_answer = |node: &&NodeView| {
+        let cause = node.cause.as_ref();
+        let is_conflict = cause.is_some_and(|cause| cause["kind"] == "conflict");
+        !node.attempts.is_empty() || node.output.structured.is_some() || is_conflict
+    };
+    let begun = authors.rfind(has_answer)?;
     let step = |id: &NodeId| plan.group_of(id);
     let Some(group) = step(&begun.id) else {
         return begun.output.text.clone();
@@ -566,7 +570,10 @@ fn node_view(
             Some(PatchView {
                 digest: captured.patch,
                 files: captured.files,
-                base: plan.map(|plan| plan.base.clone()),
+                base: captured
+                    .base
+                    .clone()
+                    .or_else(|| plan.map(|plan| plan.base.clone())),
                 ignored: captured.ignored,
                 submodules: captured.submodules.clone(),
             })

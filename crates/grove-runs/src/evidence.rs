@@ -53,13 +53,16 @@ impl Work<'_> {
     /// The files before it and now; none where version control does not know them.
     pub(crate) fn trees(&self) -> Option<Trees> {
         let child = self.run.plan.child(self.node)?;
-        let before = match &child.place.worktree {
-            Some(tree) => tree.base.clone(),
-            None => self.run.state.nodes.get(self.node)?.before.clone()?.tree?,
-        };
-        let _ = grove_fs::files::make_folder(&self.scratch);
         let node = self.run.state.nodes.get(self.node);
         let tree = node.and_then(|node| node.worktree.as_ref());
+        let before = match &child.place.worktree {
+            Some(plan) => {
+                let begun = tree.and_then(|tree| tree.base.clone());
+                begun.unwrap_or_else(|| plan.base.clone())
+            }
+            None => node?.before.clone()?.tree?,
+        };
+        let _ = grove_fs::files::make_folder(&self.scratch);
         let apart = tree.map_or(&[][..], |tree| &tree.synthetic);
         let now = self.git.tree(&self.folder, &self.scratch, apart);
         let now = now.ok().flatten();

@@ -1,4 +1,4 @@
-//! The items of a list that an earlier child gave: found when the list is there, put together when all are done.
+//! The items of a list that an earlier child gave or that was there: found when the list is there, put together when all are done.
 
 use grove_plan::{Expanded, FanOut, NodeId, Outcome, Output, node_views, said_by};
 use grove_spec::Digest;
@@ -31,11 +31,7 @@ impl<'a> ItemList<'a> {
 
     /// The items of the list, and the artifact with them.
     pub(crate) fn expand(&self) -> Result<(Outcome, Vec<Vec<u8>>), String> {
-        let from = &self.fan_out.from;
-        let giver = self.run.state.nodes.get(from);
-        let output = giver.and_then(|giver| giver.output()?.structured);
-        let output = output.ok_or_else(|| format!("step {from} gave no data"))?;
-        let output: Value = self.artifact(&output)?;
+        let output = self.source()?;
         let list = self.fan_out.list(&output)?;
         let told: Told = self.artifact(&self.fan_out.child.told)?;
         let label = self.fan_out.child.label.as_deref();
@@ -43,6 +39,19 @@ impl<'a> ItemList<'a> {
         let bytes = serde_json::to_vec(list).map_err(|error| error.to_string())?;
         let list = Digest::of(&bytes);
         Ok((Outcome::Expanded(Expanded { list, items }), vec![bytes]))
+    }
+
+    /// The data in which the list is.
+    fn source(&self) -> Result<Value, String> {
+        if let Some(items) = &self.fan_out.items {
+            return self.artifact(items);
+        }
+        let from = self.fan_out.from.as_ref();
+        let from = from.ok_or("nothing says where the list is")?;
+        let giver = self.run.state.nodes.get(from);
+        let output = giver.and_then(|giver| giver.output()?.structured);
+        let output = output.ok_or_else(|| format!("step {from} gave no data"))?;
+        self.artifact(&output)
     }
 
     /// What was said about all items: as data, and as text.

@@ -7,6 +7,7 @@
 
 mod attempt_log;
 mod attention;
+mod beginning;
 mod control;
 mod delegation;
 mod delivery;

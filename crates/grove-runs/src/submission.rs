@@ -9,6 +9,7 @@ use grove_model::Provider;
 use grove_plan::{
     Child, Contract, FanOut, GroupRules, Inputs, Limits, MaxOutput, ModelFacts, Node, NodeId,
     OnComplete, Parent, Place, Plan, Tools, TreeLimits, Work, WorktreePlan,
+    begin_with_earlier_work,
 };
 use grove_spec::Digest;
 use grove_spec::agent::formats::restriction::denies_server_tool;
@@ -130,6 +131,9 @@ pub struct ChildRequest {
     /// The working tree of its own that it works in.
     #[serde(default)]
     pub worktree: Option<WorktreePlan>,
+    /// Whether somebody named the commit that this tree begins from, whatever is before it.
+    #[serde(default)]
+    pub is_base_named: bool,
     /// The text of the program that sets the tree up, where a person had to approve it.
     #[serde(skip)]
     pub setup_hook_text: Option<Vec<u8>>,
@@ -164,7 +168,10 @@ pub struct ChildRequest {
 #[serde(rename_all = "camelCase")]
 pub struct ListRequest {
     /// The node whose output has it.
-    pub from: NodeId,
+    pub from: Option<NodeId>,
+    /// The list itself, where no node gives it.
+    #[serde(default)]
+    pub items: Option<Vec<Value>>,
     /// Where in it, as a JSON pointer.
     pub path: String,
     /// What an item is called in the task.
@@ -248,6 +255,9 @@ pub fn plan_of(request: &RunRequest) -> Result<PlannedRun, SubmitError> {
         }
     }
     notes.dedup();
+    let named = request.children.iter().filter(|child| child.is_base_named);
+    let named: BTreeSet<&NodeId> = named.map(|child| &child.id).collect();
+    begin_with_earlier_work(&mut nodes, |id| named.contains(id));
     let mut plan = Plan::of(nodes);
     if request.tree.max_cost.is_some() {
         prices_are_known(&plan)?;
@@ -487,6 +497,10 @@ fn node(
             None => Work::Child(Box::new(child)),
             Some(list) => Work::FanOut(Box::new(FanOut {
                 from: list.from.clone(),
+                items: list
+                    .items
+                    .as_ref()
+                    .map(|items| stored(serde_json::to_vec(items).unwrap_or_default())),
                 path: list.path.clone(),
                 item: list.item.clone(),
                 key: list.key.clone(),

@@ -214,7 +214,7 @@ impl SettingUp<'_> {
             "branch": "HEAD",
             "index": self.index(),
             "runId": self.run.id,
-            "baseCommit": plan.base,
+            "baseCommit": self.tree.base(),
             "agent": agent,
         })
     }

@@ -4,10 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use grove_exec::{CapturedSubmodule, Git};
-use grove_plan::{CapturedWork, NodeId, Outcome, SubmoduleWork, WorktreePlan, WorktreeState};
+use grove_plan::{
+    CapturedWork, EarlierWork, NodeId, Outcome, SubmoduleWork, WorktreePlan, WorktreeState,
+};
 use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 
+use crate::beginning::{Beginning, Begins};
 use crate::places::RunPlaces;
 
 /// How often a working tree is tried to be made again, and after how long.
@@ -17,6 +20,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(150);
 /// What is needed to do something with a child's working tree.
 pub(crate) struct ChildWorktree {
     pub(crate) git: Git,
+    node: NodeId,
     pub(crate) plan: WorktreePlan,
     /// Where it is.
     pub(crate) folder: PathBuf,
@@ -33,6 +37,7 @@ impl ChildWorktree {
         let plan = run.plan.child(node)?.place.worktree.clone()?;
         Some(Self {
             git,
+            node: node.clone(),
             plan,
             folder: places.worktree(&run.id, node),
             scratch: places.of_run(&run.id).join("scratch").join(file_name(node)),
@@ -41,8 +46,39 @@ impl ChildWorktree {
         })
     }
 
-    /// Makes it, with what it had come to before.
-    pub(crate) fn make(&self, store: &Store, patch: Option<&Digest>) -> Outcome {
+    /// Makes it, with the work of others and with what it had come to before, and gives the texts that the outcome names.
+    pub(crate) fn make(
+        &self,
+        store: &Store,
+        run: &LoadedRun,
+        patch: Option<&Digest>,
+        begins: &[EarlierWork],
+    ) -> (Outcome, Vec<Vec<u8>>) {
+        let beginning = Beginning {
+            git: &self.git,
+            store,
+            run,
+            node: &self.node,
+            plan: &self.plan,
+            scratch: self.scratch.join("begin"),
+        };
+        match again(|| beginning.find(begins)) {
+            Ok(Begins::At(base)) => (self.make_at(store, patch, &base), Vec::new()),
+            Ok(Begins::Conflict(conflict, answer)) => {
+                let outcome = Outcome::Conflicting {
+                    conflict,
+                    answer: Digest::of(&answer),
+                };
+                (outcome, vec![answer])
+            }
+            Err(why) => {
+                let why = format!("the work that it begins with cannot be put together: {why}");
+                (self.give_up(&why), Vec::new())
+            }
+        }
+    }
+
+    fn make_at(&self, store: &Store, patch: Option<&Digest>, base: &str) -> Outcome {
         let stored = |digest: &Digest| store.artifact(digest).ok().flatten();
         let patch = patch.map(stored);
         let ignored = self.known.captured.as_ref().and_then(|it| it.ignored);
@@ -62,9 +98,7 @@ impl ChildWorktree {
             cleared.map_err(|error| error.to_string())?;
             // What a killed git left is known to nobody else.
             let _ = grove_fs::files::remove_folder(&self.folder);
-            let made = self
-                .git
-                .make(repository, &self.plan.base, &self.folder, patch);
+            let made = self.git.make(repository, base, &self.folder, patch);
             made.map_err(|error| error.to_string())?;
             match &ignored {
                 Some(None) => Err("its ignored files are not stored".to_owned()),
@@ -75,19 +109,11 @@ impl ChildWorktree {
                 None => Ok(()),
             }
         };
-        let mut made = make();
-        // A git that a dead supervisor had started may still be at work on the same list.
-        for _ in 0..TRIES {
-            if made.is_ok() {
-                break;
-            }
-            std::thread::sleep(BETWEEN_TRIES);
-            made = make();
-        }
-        match made {
+        match again(make) {
             Ok(()) => Outcome::Made {
                 folder: self.folder.clone(),
                 synthetic: Vec::new(),
+                base: (base != self.plan.base).then(|| base.to_owned()),
             },
             Err(why) => self.give_up(&format!("no working tree could be made: {why}")),
         }
@@ -124,7 +150,7 @@ impl ChildWorktree {
         let apart = &self.known.synthetic;
         let captured = self
             .git
-            .capture(&self.folder, &self.plan.base, &self.scratch, apart);
+            .capture(&self.folder, self.base(), &self.scratch, apart);
         let _ = grove_fs::files::remove_folder(&self.scratch);
         let captured = match captured {
             Ok(captured) => captured,
@@ -134,6 +160,7 @@ impl ChildWorktree {
         };
         let work = CapturedWork {
             patch: Digest::of(&captured.patch),
+            base: self.known.base.clone(),
             files: captured.files,
             ignored: captured.ignored.as_deref().map(Digest::of),
             left: captured.left,
@@ -182,10 +209,34 @@ impl ChildWorktree {
         }
     }
 
+    /// The commit that it begins with.
+    pub(crate) fn base(&self) -> &str {
+        self.known.base.as_ref().unwrap_or(&self.plan.base)
+    }
+
+    /// The same tree, begun with a commit that is not recorded yet.
+    pub(crate) fn begun_with(mut self, base: Option<&String>) -> Self {
+        self.known.base = base.cloned();
+        self
+    }
+
     /// Where in it the child works.
     pub(crate) fn work_folder(&self) -> PathBuf {
         joined(&self.folder, &self.plan.subfolder)
     }
+}
+
+/// Does something once more while it fails: a git that a dead supervisor had started may still be at work on the same list.
+fn again<T>(work: impl Fn() -> Result<T, String>) -> Result<T, String> {
+    let mut done = work();
+    for _ in 0..TRIES {
+        if done.is_ok() {
+            break;
+        }
+        std::thread::sleep(BETWEEN_TRIES);
+        done = work();
+    }
+    done
 }
 
 fn submodule_work(captured: &CapturedSubmodule) -> SubmoduleWork {

@@ -233,6 +233,7 @@ impl OurSupervisor {
             folder: folder.to_path_buf(),
             location_aliases: [].into(),
             worktree: None,
+            is_base_named: false,
             setup_hook_text: None,
             readable: Vec::new(),
             limits: Limits::default(),

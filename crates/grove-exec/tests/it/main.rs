@@ -10,6 +10,7 @@
 mod escapes;
 mod git;
 mod lesser_kernels;
+mod merging;
 mod programs;
 mod trees;
 mod waiting;

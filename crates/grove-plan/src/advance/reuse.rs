@@ -12,9 +12,14 @@ impl Run<'_> {
     /// Takes over what an earlier run came to.
     pub(super) fn reuse(&mut self, reused: &BTreeMap<NodeId, Reused>) {
         for (id, before) in reused {
+            // Items of a list are known only with what came of them.
+            if !self.state.nodes.contains_key(id) && self.plan.child(id).is_some() {
+                self.state.nodes.insert(id.clone(), NodeState::default());
+            }
             let Some(node) = self.state.nodes.get_mut(id) else {
                 continue;
             };
+            node.items.clone_from(&before.items);
             node.execution = Execution::Complete;
             node.collected = Some(before.output.clone());
             node.accepted = before.accepted.clone();
@@ -55,6 +60,11 @@ impl State {
             let known = self.nodes.get(&node.id).filter(|known| known.is_done());
             match known.and_then(reused_of) {
                 Some(known) => {
+                    let items = known.items.iter().flat_map(|found| &found.items);
+                    for item in items.map(|item| node.id.item(&item.key)) {
+                        let done = self.nodes.get(&item).and_then(reused_of);
+                        reused.extend(done.map(|done| (item, done)));
+                    }
                     reused.insert(node.id.clone(), known);
                 }
                 None if is_before => {
@@ -75,6 +85,7 @@ fn reused_of(node: &NodeState) -> Option<Reused> {
             .worktree
             .as_ref()
             .and_then(|tree| tree.captured.clone()),
+        items: node.items.clone(),
         accepted: node.accepted.clone(),
     })
 }

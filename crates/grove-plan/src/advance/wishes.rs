@@ -131,12 +131,13 @@ impl Run<'_> {
         let skipped = self.state.nodes.iter().filter(|(id, node)| {
             // Whoever looks at an item's work is asked by the item.
             let is_asked = node.is_review && id.of_item().is_some();
-            node.execution == Execution::Skipped && !is_asked
+            let conflicted = matches!(node.execution, Execution::Failed(Cause::Conflict(_)));
+            (node.execution == Execution::Skipped && !is_asked) || conflicted
         });
         let skipped: Vec<NodeId> = skipped.map(|(id, _)| id.clone()).collect();
         for id in &skipped {
             if let Some(node) = self.state.nodes.get_mut(id) {
-                node.execution = Execution::Pending;
+                (node.execution, node.collected) = (Execution::Pending, None);
             }
         }
         if let Some(node) = self.state.nodes.get_mut(id) {

@@ -3,9 +3,10 @@
 //! the work counts is decided between the two, in `acceptance`.
 
 use super::{Run, stopped};
+use crate::beginnings::EarlierWork;
 use crate::command::Command;
 use crate::contract::Accepted;
-use crate::event::{CapturedWork, Outcome, SubmoduleWork};
+use crate::event::{CapturedWork, Outcome, Output, SubmoduleWork};
 use crate::ids::{Attempt, EffectId, EffectKind, NodeId};
 use crate::plan::WorktreePlan;
 use crate::refused::Refused;
@@ -29,9 +30,28 @@ impl Run<'_> {
         node.next = Some(NextTry { model, continues });
         let patch = has.and_then(|tree| tree.captured.as_ref());
         let patch = patch.map(|captured| captured.patch);
-        node.worktree.get_or_insert_with(WorktreeState::default);
+        // What it did is a patch for what it began with.
+        let begins = match has.filter(|_| patch.is_some()) {
+            Some(tree) => tree.begins.clone(),
+            None => self.work_before(id),
+        };
+        if let Some(node) = self.state.nodes.get_mut(id) {
+            let tree = node.worktree.get_or_insert_with(WorktreeState::default);
+            tree.begins.clone_from(&begins);
+        }
         let node = id.clone();
-        self.open_of_node(id, EffectKind::Make, Command::MakeWorktree { node, patch });
+        let make = Command::MakeWorktree {
+            node,
+            patch,
+            begins,
+        };
+        self.open_of_node(id, EffectKind::Make, make);
+    }
+
+    /// The work that the tree of a node begins with.
+    fn work_before(&self, id: &NodeId) -> Vec<EarlierWork> {
+        let nodes = self.wants_worktree(id).map(|tree| &tree.begins);
+        nodes.map_or_else(Vec::new, |nodes| self.state.earlier_work(nodes))
     }
 
     fn wants_worktree(&self, id: &NodeId) -> Option<&WorktreePlan> {
@@ -59,11 +79,19 @@ impl Run<'_> {
     ) -> Result<(), Refused> {
         let id = &effect.of.node;
         match (effect.kind, outcome) {
-            (EffectKind::Make, Outcome::Made { folder, synthetic }) => {
+            (
+                EffectKind::Make,
+                Outcome::Made {
+                    folder,
+                    synthetic,
+                    base,
+                },
+            ) => {
                 self.close(effect);
                 if let Some(tree) = self.worktree_mut(id) {
                     tree.folder = Some(folder.clone());
                     tree.synthetic.clone_from(synthetic);
+                    tree.base.clone_from(base);
                     tree.kept = None;
                 }
                 self.go_on_in_worktree(id);
@@ -71,11 +99,18 @@ impl Run<'_> {
             (EffectKind::Make, Outcome::Impossible { why }) => {
                 self.close(effect);
                 let message = why.clone();
-                let failed = Execution::Failed(Cause::Isolation { message });
-                let node = self.state.nodes.get_mut(id);
-                // One that was stopped meanwhile was stopped.
-                let stopped = node.and_then(|node| node.verdict.take());
-                self.end_node(id, stopped.unwrap_or(failed));
+                self.not_made(id, Cause::Isolation { message });
+            }
+            (EffectKind::Make, Outcome::Conflicting { conflict, answer }) => {
+                self.close(effect);
+                if let Some(node) = self.state.nodes.get_mut(id) {
+                    let text = Some(*answer);
+                    node.collected = Some(Output {
+                        text,
+                        ..Output::default()
+                    });
+                }
+                self.not_made(id, Cause::Conflict(conflict.clone()));
             }
             (EffectKind::Capture, Outcome::Captured(captured)) => {
                 self.close(effect);
@@ -124,6 +159,13 @@ impl Run<'_> {
 
     fn worktree_mut(&mut self, id: &NodeId) -> Option<&mut WorktreeState> {
         self.state.nodes.get_mut(id)?.worktree.as_mut()
+    }
+
+    fn not_made(&mut self, id: &NodeId, cause: Cause) {
+        let node = self.state.nodes.get_mut(id);
+        // One that was stopped meanwhile was stopped.
+        let stopped = node.and_then(|node| node.verdict.take());
+        self.end_node(id, stopped.unwrap_or(Execution::Failed(cause)));
     }
 
     /// The tree is there: the try begins, unless everything was stopped meanwhile.

@@ -28,6 +28,7 @@ fn tree() -> WorktreePlan {
     WorktreePlan {
         repository: "/r".into(),
         base: "0".repeat(40),
+        begins: Vec::new(),
         subfolder: "".into(),
         setup: grove_plan::WorktreeSetup::default(),
     }
@@ -203,6 +204,7 @@ fn work_that_cannot_be_stored_is_looked_at_all_the_same_and_once() {
         Outcome::Made {
             folder: "/w".into(),
             synthetic: Vec::new(),
+            base: None,
         },
     );
     let start = world.lease(EffectKind::Start);
@@ -242,6 +244,7 @@ fn a_tree_that_cannot_be_made_or_stored_is_said() {
             Outcome::Made {
                 folder: "/w".into(),
                 synthetic: Vec::new(),
+                base: None,
             },
         );
         let start = world.lease(EffectKind::Start);
@@ -251,6 +254,7 @@ fn a_tree_that_cannot_be_made_or_stored_is_said() {
             let capture = world.lease(EffectKind::Capture);
             let captured = CapturedWork {
                 patch: Digest::of(b"p"),
+                base: None,
                 files: 1,
                 ignored: None,
                 submodules: Vec::new(),
@@ -286,6 +290,7 @@ fn a_tree_that_nobody_took_is_not_waited_for_when_everything_stops() {
         Outcome::Made {
             folder: "/w".into(),
             synthetic: Vec::new(),
+            base: None,
         },
     );
     let capture = world.lease(EffectKind::Capture);

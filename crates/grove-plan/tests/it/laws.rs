@@ -7,7 +7,7 @@ use grove_plan::{
     Delivered, EffectId, EffectKind, Ending, Event, Execution, Expanded, Fact, FanOut, Finish,
     GroupRules, Item, ModelFailure, Node, NodeId, NodeState, OnComplete, Outcome, Output, Plan,
     Proof, Question, ReviewPlan, ReviewVerdict, Seen, State, Step, Times, TreeBefore, Usage, Wish,
-    Work, WorktreePlan, advance, fold,
+    Work, WorkConflict, WorktreePlan, advance, begin_with_earlier_work, fold,
 };
 use grove_spec::Digest;
 use proptest::prelude::*;
@@ -47,6 +47,7 @@ fn plans() -> impl Strategy<Value = Plan> {
                     child.place.worktree = has_worktree.then(|| WorktreePlan {
                         repository: "/r".into(),
                         base: "0".repeat(40),
+                        begins: Vec::new(),
                         subfolder: "".into(),
                         setup: grove_plan::WorktreeSetup::default(),
                     });
@@ -102,6 +103,7 @@ fn plans() -> impl Strategy<Value = Plan> {
             let mut nodes = plan.nodes.to_vec();
             nodes.extend(reviewers);
             nodes.extend(list.map(|rules| list_after(&mut plan.groups, rules)));
+            begin_with_earlier_work(&mut nodes, |_| false);
             plan.nodes = nodes.into();
             plan.tree.timeout_ms = has_timeout.then_some(100);
             plan.tree.max_tokens = max_tokens;
@@ -142,7 +144,8 @@ fn list_after(
         group: None,
         reviews: None,
         work: Work::FanOut(Box::new(FanOut {
-            from: NodeId::step(1),
+            from: Some(NodeId::step(1)),
+            items: None,
             path: String::new(),
             item: "item".to_owned(),
             key: None,
@@ -266,12 +269,21 @@ fn some_outcome(kind: EffectKind, detail: u32) -> Outcome {
         ..text("x")
     };
     match (kind, detail % 6) {
+        (EffectKind::Make, 5) => Outcome::Conflicting {
+            conflict: WorkConflict {
+                nodes: vec![NodeId::step(1), NodeId::step(2)],
+                files: vec!["a".to_owned()],
+            },
+            answer: Digest::of(b"both patches"),
+        },
         (EffectKind::Make, 1..) => Outcome::Made {
             folder: "/w".into(),
             synthetic: Vec::new(),
+            base: None,
         },
         (EffectKind::Capture, 1..) => Outcome::Captured(CapturedWork {
             patch: Digest::of(&[u8::try_from(detail % 200).unwrap()]),
+            base: None,
             files: 1,
             ignored: None,
             submodules: Vec::new(),

@@ -265,6 +265,7 @@ fn a_working_tree_that_stays_and_a_patch_are_shown() {
     child.place.worktree = Some(WorktreePlan {
         repository: "/r".into(),
         base: "abc".to_owned(),
+        begins: Vec::new(),
         subfolder: "".into(),
         setup: grove_plan::WorktreeSetup::default(),
     });
@@ -277,6 +278,7 @@ fn a_working_tree_that_stays_and_a_patch_are_shown() {
         Outcome::Made {
             folder,
             synthetic: Vec::new(),
+            base: None,
         },
     );
     let start = world.lease(EffectKind::Start);
@@ -285,6 +287,7 @@ fn a_working_tree_that_stays_and_a_patch_are_shown() {
     let capture = world.lease(EffectKind::Capture);
     let captured = CapturedWork {
         patch: Digest::of(b"patch"),
+        base: None,
         files: 2,
         ignored: None,
         submodules: Vec::new(),

@@ -81,8 +81,11 @@ impl Shared {
                 answered(effect, epoch, Outcome::Proved(proof))
             }
             Command::MakeWorktree { node, .. } => {
-                let outcome = self.make_worktree(run, node, &row.command, &stop).await;
-                answered(effect, epoch, outcome)
+                let made = self.make_worktree(run, node, &row.command, &stop).await;
+                let (outcome, artifacts) = made;
+                self.record(run, answered(effect, epoch, outcome), artifacts)
+                    .await;
+                return;
             }
             Command::Capture { node } | Command::RemoveWorktree { node, .. } => {
                 let (outcome, artifacts) = self.on_worktree(run, node, &row.command).await;
@@ -171,8 +174,8 @@ impl Shared {
             let tree = shared.worktree(&loaded, &node);
             let tree = tree.ok_or("the plan has no such working tree")?;
             Ok::<_, String>(match &command {
-                Command::MakeWorktree { patch, .. } => {
-                    (tree.make(&shared.store, patch.as_ref()), Vec::new())
+                Command::MakeWorktree { patch, begins, .. } => {
+                    tree.make(&shared.store, &loaded, patch.as_ref(), begins)
                 }
                 Command::RemoveWorktree { patch, .. } => {
                     (tree.remove(&shared.store, patch), Vec::new())
@@ -192,14 +195,14 @@ impl Shared {
         node: &NodeId,
         command: &Command,
         stop: &StopTokens,
-    ) -> Outcome {
-        let (made, _) = self.on_worktree(run, node, command).await;
-        let Outcome::Made { folder, .. } = made else {
-            return made;
+    ) -> (Outcome, Vec<Vec<u8>>) {
+        let (made, artifacts) = self.on_worktree(run, node, command).await;
+        let Outcome::Made { folder, base, .. } = made else {
+            return (made, artifacts);
         };
         let impossible = |why: &str| {
             let why = why.to_owned();
-            Outcome::Impossible { why }
+            (Outcome::Impossible { why }, Vec::new())
         };
         let Ok(loaded) = self.store.load(run) else {
             return impossible("the run cannot be read");
@@ -207,6 +210,7 @@ impl Shared {
         let Some(tree) = self.worktree(&loaded, node) else {
             return impossible("the plan has no such working tree");
         };
+        let tree = tree.begun_with(base.as_ref());
         let of = Attempt {
             node: node.clone(),
             n: 0,
@@ -227,13 +231,18 @@ impl Shared {
                 .join(crate::worktrees::file_name(node)),
             stop,
         };
-        match setting_up.run().await {
-            Ok(synthetic) => Outcome::Made { folder, synthetic },
+        let outcome = match setting_up.run().await {
+            Ok(synthetic) => Outcome::Made {
+                folder,
+                synthetic,
+                base,
+            },
             Err(why) => {
                 let why = format!("the working tree could not be set up: {why}");
                 blocking(|| tree.give_up(&why))
             }
-        }
+        };
+        (outcome, Vec::new())
     }
 
     /// Finds the items of a list, or puts together what was said about them.

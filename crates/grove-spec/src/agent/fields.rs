@@ -145,7 +145,7 @@ agent_fields! {
         default_progress: bool = "defaultProgress", Switch, File, OfGrove, false, "Whether it keeps a progress file";
         interactive: bool = "interactive", Switch, File, OfGrove, false, "Whether it may ask questions";
         max_subagent_depth: Option<u64> = "maxSubagentDepth", Number<0>, File, OfGrove, true, "How many levels of other agents it may call";
-        completion_guard: Option<bool> = "completionGuard", SwitchOrUsual, FileAndSettings, OfGrove, false, "Whether its final answer is checked to be an answer";
+        completion_guard: Option<bool> = "completionGuard", SwitchOrUsual, FileAndSettings, OfGrove, false, "Kept as pi-subagents has it; it has no effect on a run";
         max_execution_time_ms: Option<u64> = "maxExecutionTimeMs", Number<1>, FileAndSettings, OfGrove, true, "The most milliseconds it may run";
         timeout_ms: Option<u64> = "timeoutMs", Number<1>, File, OfGrove, true, "The most milliseconds a whole request to it may take";
         tool_timeout_ms: Option<u64> = "toolTimeoutMs", Number<1>, File, OfGrove, true, "The most milliseconds one tool call may take";

@@ -116,6 +116,18 @@ impl StepReader<'_> {
         acceptance
     }
 
+    /// A list of anything.
+    pub(super) fn values(&mut self, entry: &Entry) -> Option<Vec<JsonValue>> {
+        match json::value_of(&entry.value) {
+            JsonValue::Array(values) => Some(values),
+            JsonValue::Null => None,
+            _ => {
+                self.wrong_kind(entry, "a list");
+                None
+            }
+        }
+    }
+
     /// A list, or text with commas; `false` and nothing at all mean none, `true` means the agent's own.
     pub(super) fn list(&mut self, entry: &Entry) -> Option<Vec<String>> {
         match (&entry.value.value, switch(entry)) {

@@ -98,6 +98,10 @@ pub struct Task {
     pub engine: Option<String>,
     /// When it counts as done.
     pub acceptance: Option<Acceptance>,
+    /// Whether it has a working tree of its own, whatever its step or the request says.
+    pub worktree: Option<bool>,
+    /// The commit that this tree begins from, in place of where the steps before it lead.
+    pub base_ref: Option<String>,
     /// How often it runs, side by side.
     pub count: Option<u64>,
     /// Keys that nobody here knows, as written.
@@ -172,6 +176,8 @@ pub struct GroupSettings {
     pub fail_fast: Option<bool>,
     /// Whether each has a working tree of its own.
     pub worktree: Option<bool>,
+    /// The commit that these trees begin from, in place of where the steps before them lead.
+    pub base_ref: Option<String>,
     /// Where they work.
     pub cwd: Option<String>,
     /// When they count as done.
@@ -198,10 +204,12 @@ pub struct FanOut {
 /// The list of a [`FanOut`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Expand {
-    /// The output of an earlier step.
+    /// The output of an earlier step; nothing where the items are written here.
     pub output: String,
     /// Where in it the list is, as a JSON pointer.
     pub path: String,
+    /// The items themselves, in place of an output.
+    pub items: Option<Vec<Value>>,
     /// What an item is called in the task; `item` by default.
     pub item: Option<String>,
     /// What tells items apart, as a JSON pointer into an item.

@@ -153,9 +153,16 @@ pub fn step_json(step: &Step) -> Value {
 
 fn expand_json(expand: &Expand) -> Value {
     let mut object = Map::new();
-    let from = json!({"output": expand.output, "path": expand.path});
-    object.insert("from".to_owned(), from);
-    object.extend(expand.keys());
+    let keys = expand.keys();
+    match &expand.items {
+        // One without items is a list all the same.
+        Some(items) => object.insert("items".to_owned(), items.clone().into()),
+        None => {
+            let from = json!({"output": expand.output, "path": expand.path});
+            object.insert("from".to_owned(), from)
+        }
+    };
+    object.extend(keys.into_iter().filter(|(key, _)| key != "items"));
     object.into()
 }
 

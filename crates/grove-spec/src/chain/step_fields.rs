@@ -58,6 +58,8 @@ step_keys! {
         "model" => model, text, places.model = key;
         "engine" => engine, text;
         "acceptance" => acceptance, acceptance;
+        "worktree" => worktree, boolean;
+        "baseRef" => base_ref, text;
         "count" => count, task_count;
     }
     GroupSettings {
@@ -66,10 +68,12 @@ step_keys! {
         "concurrency" => concurrency, task_count;
         "failFast" => fail_fast, boolean;
         "worktree" => worktree, boolean;
+        "baseRef" => base_ref, text;
         "cwd" => cwd, text;
         "acceptance" => acceptance, acceptance_of_several;
     }
     Expand {
+        "items" => items, values;
         "item" => item, item_name;
         "key" => key, pointer;
         "maxItems" => max_items, item_count;
@@ -250,8 +254,10 @@ impl StepReader<'_> {
         for entry in entries {
             match &*entry.key {
                 key if known.contains(&key) => {}
-                "worktree" | "cwd" if may_have_worktree => _ = settings.take(entry, self),
-                "agent" | "task" | "as" | "worktree" | "cwd" | "count" => {
+                "worktree" | "baseRef" | "cwd" if may_have_worktree => {
+                    _ = settings.take(entry, self)
+                }
+                "agent" | "task" | "as" | "worktree" | "baseRef" | "cwd" | "count" => {
                     let message = format!(
                         "`{}` has no meaning beside `parallel`; it belongs to a task",
                         entry.key
@@ -268,7 +274,10 @@ impl StepReader<'_> {
     fn expand(&mut self, node: &Node) -> Expand {
         let mut expand = Expand::default();
         let Some(entries) = node.as_map() else {
-            self.wrong(node.position, "`expand` is an object with `from`");
+            self.wrong(
+                node.position,
+                "`expand` is an object with `from` or `items`",
+            );
             return expand;
         };
         let mut has_source = false;
@@ -288,8 +297,10 @@ impl StepReader<'_> {
                 _ => self.unknown(&mut expand.unknown, entry),
             }
         }
-        if !has_source {
-            self.wrong(node.position, "`expand` without `from`");
+        match (has_source, expand.items.is_some()) {
+            (false, false) => self.wrong(node.position, "`expand` without `from` and `items`"),
+            (true, true) => self.wrong(node.position, "`expand` has `from` or `items`, not both"),
+            _ => {}
         }
         expand
     }

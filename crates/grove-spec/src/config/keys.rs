@@ -182,7 +182,7 @@ config_keys! {
         run_tool_timeout_ms: Option<u64> = "runs.toolTimeoutMs", OptionalLimit, None, "The most milliseconds one tool call may take; by default ten minutes.";
         run_reviewer: Option<String> = "runs.reviewer", OptionalText, None, "The agent that reviews work when no other reviewer is named.";
         run_concurrency: u64 = "runs.concurrency", OwnCount, 4, "How many children of one step run at the same time.";
-        run_max_tasks: u64 = "runs.maxTasks", OwnCount, 8, "How many tasks one step of a run may have.";
+        run_max_tasks: u64 = "runs.maxTasks", OwnCount, 64, "How many tasks one step of a run may have, and how many items a list that is given with a request.";
         run_max_depth: u64 = "runs.maxDepth", OwnNumber, 2, "How many levels of runs may be nested below a run.";
         run_max_children: u64 = "runs.maxChildren", OwnCount, 64, "How many children a run and all runs below it may have.";
         run_max_items: Option<u64> = "runs.chain.dynamicFanout.maxItems", OptionalLimit, None, "How many items a list may have if its `expand` does not say.";

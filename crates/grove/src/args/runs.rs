@@ -18,8 +18,21 @@ pub(crate) struct PlanArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunArgs {
     /// An agent and its task; `'->' AGENT [TASK]` adds a next step, `, AGENT TASK` another child in parallel
-    #[arg(value_name = "AGENT TASK", required_unless_present = "request")]
+    /// (`-` for TASK reads it from standard input)
+    #[arg(value_name = "AGENT TASK", required_unless_present_any = ["request", "chain"])]
     pub(crate) words: Vec<String>,
+    /// Read the task of the first agent from this file; `-` for standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "request")]
+    pub(crate) task_file: Option<PathBuf>,
+    /// Run the first agent once for each of these; `{item}` in its task is the one
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["request", "chain"])]
+    pub(crate) each: Vec<String>,
+    /// The same for each line of this file that is not empty; `-` for standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["request", "chain", "each"])]
+    pub(crate) each_line: Option<PathBuf>,
+    /// How many tasks a step may have [default: `runs.maxTasks`]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_tasks: Option<u64>,
     /// Read the request from a JSON file; `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["words", "chain"])]
     pub(crate) request: Option<PathBuf>,
@@ -71,6 +84,9 @@ pub(crate) struct RunArgs {
     /// Give each child its own git working tree
     #[arg(long)]
     pub(crate) worktree: bool,
+    /// With --worktree: start from this commit, branch or tag [default: HEAD]
+    #[arg(long, value_name = "REF", conflicts_with = "include_changes")]
+    pub(crate) base_ref: Option<String>,
     /// With --worktree: start from the files as they are now, including uncommitted changes
     #[arg(long)]
     pub(crate) include_changes: bool,

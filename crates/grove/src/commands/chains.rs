@@ -136,7 +136,11 @@ fn step_line(step: &Step) -> String {
         Step::One(task) => task.task.clone().unwrap_or_default(),
         Step::Parallel(group) => counted(group.tasks.len(), "task"),
         Step::FanOut(fan_out) => {
-            format!("each of {}{}", fan_out.expand.output, fan_out.expand.path)
+            let expand = &fan_out.expand;
+            match &expand.items {
+                Some(items) => format!("each of {}", counted(items.len(), "item")),
+                None => format!("each of {}{}", expand.output, expand.path),
+            }
         }
     };
     let what: String = one_line(&what).chars().take(60).collect();

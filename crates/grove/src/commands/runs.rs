@@ -24,6 +24,7 @@ mod schema_files;
 mod subagent;
 mod supervise;
 mod told;
+mod typed_texts;
 mod words;
 mod worktree_plans;
 

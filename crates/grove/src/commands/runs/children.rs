@@ -35,6 +35,8 @@ use super::worktree_plans::{PlannedWorktree, Worktrees};
 use crate::command_error::CommandError;
 use crate::commands::{agents, engines, prompt::require_usable};
 
+/// The note about a beginning of no tree.
+pub(super) const NO_TREE: &str = "`baseRef` has no effect without a working tree (`worktree`)";
 /// The file in which a child says how far it is.
 const PROGRESS: &str = "progress.md";
 
@@ -226,7 +228,7 @@ impl Finding<'_> {
                 agent.name
             ));
         }
-        let tree = self.worktree(planned, &folder)?;
+        let (tree, is_base_named) = self.worktree(planned, &folder, &mut notes)?;
         let mut warnings = made.prompt.warnings.clone();
         // An agent's text that is to come after its host's comes after nothing here: what is stored is all that it is told.
         warnings.retain(|it| it.code != Code::PromptPartial || it.file.is_none());
@@ -262,6 +264,7 @@ impl Finding<'_> {
                 location_aliases: location_aliases(&made),
                 setup_hook_text: tree.as_ref().and_then(|tree| tree.hook_text.clone()),
                 worktree: tree.map(|tree| tree.plan),
+                is_base_named,
                 folder,
                 limits: Limits {
                     attention: attention(asked.control.as_ref(), settings),
@@ -349,17 +352,25 @@ impl Finding<'_> {
         Err(CommandError::usage(message).hint(hint))
     }
 
+    /// The working tree of a child, and whether its step names the commit that it begins from.
     fn worktree(
         &self,
         planned: &PlannedTask<'_>,
         folder: &Path,
-    ) -> Result<Option<PlannedWorktree>, CommandError> {
-        let of_group = planned.settings.and_then(|settings| settings.worktree);
-        let wants = of_group.or(self.asked.worktree).unwrap_or_default();
+        notes: &mut Vec<String>,
+    ) -> Result<(Option<PlannedWorktree>, bool), CommandError> {
+        let (task, group) = (planned.task, planned.settings);
+        let wants = task.worktree.or(group.and_then(|group| group.worktree));
+        let wants = wants.or(self.asked.worktree).unwrap_or_default();
+        let of_group = group.and_then(|group| group.base_ref.as_deref());
+        let of_step = task.base_ref.as_deref().or(of_group);
+        let named = of_step.or(self.asked.base_ref.as_deref());
         if !wants {
-            return Ok(None);
+            notes.extend(of_step.map(|_| NO_TREE.to_owned()));
+            return Ok((None, false));
         }
-        self.worktrees.plan(self, folder).map(Some)
+        let planned = self.worktrees.plan(self, folder, named)?;
+        Ok((Some(planned), of_step.is_some()))
     }
 
     /// Siblings never share a file: the name of a later one gets the id of its node.
@@ -400,6 +411,7 @@ impl Finding<'_> {
         let item = planned.inputs.as_ref().and_then(|it| it.item.clone());
         Ok(Some(ListRequest {
             from: list.from.clone(),
+            items: expand.items.clone(),
             path: expand.path.clone(),
             item: item.unwrap_or_default(),
             key: expand.key.clone(),
@@ -563,11 +575,25 @@ fn attention(control: Option<&Control>, settings: &Settings) -> Option<Attention
     })
 }
 
-/// Fields of an agent that mean something for a run and are not heeded yet, in one sentence.
-fn not_used(name: &str, file: &AgentFile) -> Option<String> {
-    let block = file.tool_budget.as_ref();
-    let block = block.is_some_and(|budget| budget.block.is_some());
-    block.then(|| format!("`toolBudget.block` of agent `{name}` has no effect on a run yet"))
+/// Fields of an agent's file that have no effect on a run, a sentence each.
+fn not_used(name: &str, file: &AgentFile) -> Vec<String> {
+    let budget = file.tool_budget.as_ref();
+    let fields = [
+        (
+            budget.is_some_and(|budget| budget.block.is_some()),
+            "toolBudget.block",
+            "at its limit a child may call no tool, and sums up",
+        ),
+        (
+            file.completion_guard.is_some(),
+            "completionGuard",
+            "words in an answer decide nothing; `acceptance` says when work counts",
+        ),
+    ];
+    let given = fields.into_iter().filter(|field| field.0);
+    let notes =
+        given.map(|(_, field, why)| format!("`{field}` of agent `{name}` has no effect: {why}"));
+    notes.collect()
 }
 
 /// What a child may read outside its work folder: its skills and their index files.

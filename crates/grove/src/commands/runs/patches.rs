@@ -1,5 +1,7 @@
 //! `grove runs diff` and `grove runs apply`: what children did in working trees of their own.
 
+mod joining;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -24,10 +26,23 @@ const UNSTAGED: &str = "not staged, since files have changes of yours";
 struct ChildPatch {
     node: NodeId,
     agent: String,
+    /// The children before it whose work is in the patch, too.
+    with: Vec<NodeId>,
     view: PatchView,
     bytes: Vec<u8>,
     /// What it did in submodules.
     submodules: Vec<(SubmoduleWork, Vec<u8>)>,
+}
+
+impl ChildPatch {
+    /// The children whose work it is.
+    fn title(&self) -> String {
+        if self.with.is_empty() {
+            return format!("{} {}", self.node, self.agent);
+        }
+        let nodes = self.with.iter().chain([&self.node]);
+        nodes.map(NodeId::as_str).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// The patches of a run, or of one child of it.
@@ -48,6 +63,7 @@ fn patches(runs: &Runs, given: &str) -> Result<(String, Vec<ChildPatch>), Comman
         found.push(ChildPatch {
             node: node.id.clone(),
             agent: node.agent.clone(),
+            with: Vec::new(),
             view: patch.clone(),
             bytes: bytes.unwrap_or_default(),
             submodules,
@@ -237,6 +253,10 @@ pub(super) fn apply(
         return Err(CommandError::usage(message)
             .hint("change to the repository that the patches belong to"));
     };
+    let patches = match parts_of(given) {
+        (_, None) => joining::joined(runs, &git, &runs.load(&run)?.plan, patches)?,
+        (_, Some(_)) => patches,
+    };
     let mut done = Vec::new();
     let mut has_conflicts = false;
     for patch in &patches {
@@ -273,9 +293,15 @@ pub(super) fn apply(
         }) = applied
         else {
             if !json {
-                out.line(&format!("{} {}: already applied", patch.node, patch.agent));
+                out.line(&format!("{}: already applied", patch.title()));
             }
-            done.push(json!({ "node": patch.node, "files": 0, "conflicts": [], "staged": false }));
+            done.push(json!({
+                "node": patch.node,
+                "with": patch.with,
+                "files": 0,
+                "conflicts": [],
+                "staged": false,
+            }));
             continue;
         };
         has_conflicts |= !conflicts.is_empty();
@@ -285,16 +311,14 @@ pub(super) fn apply(
         );
         if !json {
             let staged = if is_staged { "staged" } else { UNSTAGED };
-            out.line(&format!(
-                "{} {}: {files} changed and {staged}",
-                patch.node, patch.agent
-            ));
+            out.line(&format!("{}: {files} changed and {staged}", patch.title()));
             for file in &conflicts {
                 out.line(&format!("  conflict in {file}"));
             }
         }
         done.push(json!({
             "node": patch.node,
+            "with": patch.with,
             "files": patch.view.files,
             "conflicts": conflicts,
             "staged": is_staged,

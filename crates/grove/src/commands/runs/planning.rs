@@ -1,10 +1,11 @@
 //! `grove plan`: what a run would be.
 
-use grove_plan::{Child, Node, Work};
+use grove_plan::{Child, FanOut, Node, Work, WorktreePlan};
 use grove_runs::{PlannedRun, Told};
 use grove_spec::text::one_line;
 use grove_spec::{Digest, duration};
 
+use crate::commands::counted;
 use crate::output::Output;
 
 /// Prints the flow of a plan, and a block for each child.
@@ -23,8 +24,14 @@ pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut Output) {
         out.line("");
         out.line(&format!("{} {} ({})", node.id, child.agent, child.address));
         if let Some(list) = list {
-            let (from, path, most) = (&list.from, &list.path, list.max_items);
-            let each = format!("item in the output of {from} at `{path}`, at most {most}");
+            let most = list.max_items;
+            let each = match &list.from {
+                Some(from) => format!(
+                    "item in the output of {from} at `{}`, at most {most}",
+                    list.path
+                ),
+                None => counted(items_of(list, planned), "item"),
+            };
             out.line(&format!("  {:<10} {}", "each", one_line(&each)));
         }
         for (name, value) in rows(node, child, planned) {
@@ -43,6 +50,25 @@ pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut Output) {
         out.line("");
         out.line(&format!("limits of the whole run: {}", limits.join(", ")));
     }
+}
+
+/// How many items a list has that is there.
+fn items_of(list: &FanOut, planned: &PlannedRun) -> usize {
+    let stored = planned.artifacts.iter();
+    let mut stored = stored.filter(|bytes| Some(Digest::of(bytes)) == list.items);
+    let bytes = stored.next().map_or(&[][..], Vec::as_slice);
+    let items: Result<Vec<serde_json::Value>, _> = serde_json::from_slice(bytes);
+    items.map_or(0, |items| items.len())
+}
+
+/// Where a working tree begins.
+fn beginning(tree: &WorktreePlan) -> String {
+    let nodes: Vec<&str> = tree.begins.iter().map(grove_plan::NodeId::as_str).collect();
+    let with = match nodes.as_slice() {
+        [] => String::new(),
+        nodes => format!(" with the work of {}", nodes.join(", ")),
+    };
+    format!("of its own, from {}{with}", tree.base)
 }
 
 /// What is known of a child before it starts; what is not said is left out.
@@ -69,12 +95,7 @@ fn rows(node: &Node, child: &Child, planned: &PlannedRun) -> Vec<(&'static str, 
         ("models", child.models.join(", ")),
         ("tools", child.tools.allowed.join(", ")),
         ("folder", child.place.folder.display().to_string()),
-        (
-            "worktree",
-            tree.map_or_else(String::new, |tree| {
-                format!("of its own, from {}", tree.base)
-            }),
-        ),
+        ("worktree", tree.map_or_else(String::new, beginning)),
         ("output", child.output.clone().unwrap_or_default()),
         (
             "accepted",

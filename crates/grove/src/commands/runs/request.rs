@@ -18,10 +18,11 @@ use grove_spec::money::millionths;
 use serde_json::Value;
 
 use super::approving::Approving;
-use super::children::{Finding, FoundChild, least};
+use super::children::{Finding, FoundChild, NO_TREE, least};
 use super::forks::{Forked, Launch};
 use super::model_settings::ModelSettings;
 use super::schema_files::SavedChain;
+use super::typed_texts::TypedTexts;
 use super::words;
 use super::worktree_plans::Worktrees;
 use crate::args::RunArgs;
@@ -46,6 +47,8 @@ struct Asked {
     request: RunRequest,
     steps: Option<Vec<Step>>,
     is_chain: bool,
+    /// How many tasks a step may have, where a person said so.
+    max_tasks: Option<u64>,
     /// Whether a model asks, and not a person.
     is_by_model: bool,
     /// The model of whoever asks, where nothing else names one.
@@ -233,6 +236,13 @@ fn resolve_asked(
             "`artifacts: false` has no effect: texts are kept with the run until it is pruned";
         notes.push(note.to_owned());
     }
+    if asked.request.base_ref.is_some() && all.iter().all(|child| child.worktree.is_none()) {
+        notes.push(NO_TREE.to_owned());
+    }
+    if asked.request.share == Some(true) {
+        let note = "`share` has no effect: nothing is uploaded; `grove runs export` writes a page that you can share";
+        notes.push(note.to_owned());
+    }
     if asked.request.clarify == Some(true) {
         let note = "`clarify` has no effect: nobody is asked before a start; `grove plan` shows what would run";
         notes.push(note.to_owned());
@@ -321,7 +331,7 @@ fn children(finding: &Finding<'_>, asked: &Asked) -> Result<FoundChildren, Comma
             .request
             .concurrency
             .unwrap_or(settings.run_concurrency.value),
-        max_tasks: settings.run_max_tasks.value,
+        max_tasks: asked.max_tasks.unwrap_or(settings.run_max_tasks.value),
         max_items: settings.run_max_items.value,
         has_variables: asked.is_chain,
     };
@@ -446,8 +456,9 @@ fn asked_for(environment: &Environment, arguments: &RunArgs) -> Result<Asked, Co
             let value = read_json(file, "the request")?;
             read_request(&value)?
         }
-        None => typed(arguments)?,
+        None => typed(arguments, TypedTexts::read(environment, arguments)?)?,
     };
+    asked.max_tasks = arguments.max_tasks;
     let request = &mut asked.request;
     request.model = arguments.model.clone().or(request.model.take());
     request.engine = arguments.engine.clone().or(request.engine.take());
@@ -469,6 +480,7 @@ fn asked_for(environment: &Environment, arguments: &RunArgs) -> Result<Asked, Co
     request.session_dir = arguments.session_dir.clone().or(request.session_dir.take());
     request.concurrency = arguments.concurrency.or(request.concurrency);
     request.worktree = arguments.worktree.then_some(true).or(request.worktree);
+    request.base_ref = arguments.base_ref.clone().or(request.base_ref.take());
     request.background |= arguments.background;
     if let Some(file) = &arguments.schema {
         request.output_schema = Some(read_json(file, "the schema")?);
@@ -485,6 +497,7 @@ fn read_request(value: &Value) -> Result<Asked, CommandError> {
         request,
         steps,
         is_chain,
+        max_tasks: None,
         is_by_model: false,
         parent_model: None,
         session: None,
@@ -492,10 +505,11 @@ fn read_request(value: &Value) -> Result<Asked, CommandError> {
 }
 
 /// What was typed as words.
-fn typed(arguments: &RunArgs) -> Result<Asked, CommandError> {
+fn typed(arguments: &RunArgs, texts: TypedTexts) -> Result<Asked, CommandError> {
     let grammar = "`grove run AGENT \"task\"`, `… '->' AGENT`, `… , AGENT \"task\"`";
+    let TypedTexts { words, items } = texts;
     if let Some(name) = &arguments.chain {
-        let [task] = arguments.words.as_slice() else {
+        let [task] = words.as_slice() else {
             let message = "a saved chain takes one task";
             return Err(
                 CommandError::usage(message).hint("`grove run --chain NAME \"task\"`, in quotes")
@@ -510,13 +524,21 @@ fn typed(arguments: &RunArgs) -> Result<Asked, CommandError> {
             request,
             steps: None,
             is_chain: true,
+            max_tasks: None,
             is_by_model: false,
             parent_model: None,
             session: None,
         });
     }
-    let typed = words::parse(&arguments.words)
+    let mut typed = words::parse(&words)
         .map_err(|message| CommandError::usage(message).hint(format!("as {grammar}")))?;
+    if let Some(items) = items {
+        let typed = typed.for_each(items);
+        typed.map_err(|message| {
+            let hint = "`grove run AGENT \"Look at {item}\" --each FILES`";
+            CommandError::usage(message).hint(hint)
+        })?;
+    }
     if typed.is_chain {
         let wrong = chain::wrong_references(&typed.steps);
         if !wrong.is_empty() {
@@ -530,6 +552,7 @@ fn typed(arguments: &RunArgs) -> Result<Asked, CommandError> {
         },
         steps: Some(typed.steps),
         is_chain: typed.is_chain,
+        max_tasks: None,
         is_by_model: false,
         parent_model: None,
         session: None,

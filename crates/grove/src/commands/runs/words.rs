@@ -1,11 +1,14 @@
 //! The words in which people ask for runs: `scout "task" -> planner -> worker`, `worker "a" , worker "b"`.
 
 use grove_spec::agent::{OutputFile, OutputMode};
-use grove_spec::chain::{Group, GroupSettings, Step, Task};
+use grove_spec::chain::{Collect, Expand, FanOut, Group, GroupSettings, Step, Task};
+use serde_json::Value;
 
 /// What stands between steps, and between tasks of one step. A shell takes `->` for itself unless it is quoted.
 const THEN: [&str; 3] = ["->", "→", "then"];
 const AND: [&str; 1] = [","];
+/// What the answers for all items are called in later tasks, where nothing else is said.
+const EACH: &str = "each";
 
 /// The steps that were typed.
 #[derive(Debug, Default, PartialEq)]
@@ -15,6 +18,45 @@ pub(super) struct TypedSteps {
     pub(super) is_chain: bool,
     /// What the whole is asked for: the first task.
     pub(super) task: String,
+}
+
+/// Whether a word stands between steps or tasks.
+pub(super) fn is_joint(word: &str) -> bool {
+    THEN.contains(&word) || AND.contains(&word)
+}
+
+impl TypedSteps {
+    /// Lets the first step run once for each item.
+    pub(super) fn for_each(&mut self, items: Vec<String>) -> Result<(), String> {
+        let Some(Step::One(first)) = self.steps.first() else {
+            return Err("a list is for one agent, and the first step has several".to_owned());
+        };
+        let label = first.label.clone().or_else(|| Some("{item}".to_owned()));
+        let template = Task {
+            task: Some(self.task.clone()),
+            label,
+            output_name: None,
+            ..(**first).clone()
+        };
+        let output_name = first.output_name.clone();
+        let list = FanOut {
+            expand: Expand {
+                items: Some(items.into_iter().map(Value::String).collect()),
+                ..Expand::default()
+            },
+            template,
+            collect: Collect {
+                output_name: output_name.unwrap_or_else(|| EACH.to_owned()),
+                ..Collect::default()
+            },
+            settings: GroupSettings::default(),
+        };
+        if let Some(first) = self.steps.first_mut() {
+            *first = Step::FanOut(Box::new(list));
+        }
+        self.is_chain = true;
+        Ok(())
+    }
 }
 
 /// Reads what was typed, or says what is wrong with it.
@@ -80,6 +122,8 @@ fn task(words: &[String]) -> Result<Task, String> {
             "as" => task.output_name = Some(value),
             "label" => task.label = Some(value),
             "cwd" => task.cwd = Some(value),
+            "worktree" => task.worktree = Some(value != "false"),
+            "baseRef" => task.base_ref = Some(value),
             "skills" | "skill" => {
                 let names = value.split('+').filter(|name| !name.is_empty());
                 task.skills = Some(names.map(str::to_owned).collect());
@@ -107,7 +151,7 @@ fn task(words: &[String]) -> Result<Task, String> {
             }
             other => {
                 return Err(format!(
-                    "`{other}` is not a setting of a task; use model, engine, as, label, cwd, skills, output, outputMode, reads, progress, count"
+                    "`{other}` is not a setting of a task; use model, engine, as, label, cwd, worktree, baseRef, skills, output, outputMode, reads, progress, count"
                 ));
             }
         }

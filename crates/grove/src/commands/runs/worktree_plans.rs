@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use grove_exec::Git;
+use grove_exec::{Git, RepositoryPlace};
 use grove_fs::files;
 use grove_plan::{SetupHook, WorktreePlan, WorktreeSetup};
 use grove_runs::{RunPlaces, new_run_id};
@@ -25,7 +25,9 @@ const MAX_HOOK: u64 = 4 << 20;
 pub(super) struct Worktrees {
     /// Whether they begin with the files as they are now.
     include_changes: bool,
-    known: RefCell<BTreeMap<PathBuf, PlannedWorktree>>,
+    known: RefCell<BTreeMap<(PathBuf, Option<String>), PlannedWorktree>>,
+    /// The commits, by repository and by what somebody named.
+    bases: RefCell<BTreeMap<(PathBuf, Option<String>), String>>,
 }
 
 /// A working tree that is to be made.
@@ -44,13 +46,15 @@ impl Worktrees {
         }
     }
 
-    /// The working tree for a child that works in a folder.
+    /// The working tree for a child that works in a folder, from HEAD or from a commit that somebody named.
     pub(super) fn plan(
         &self,
         finding: &Finding<'_>,
         folder: &Path,
+        base_ref: Option<&str>,
     ) -> Result<PlannedWorktree, CommandError> {
-        if let Some(known) = self.known.borrow().get(folder) {
+        let key = (folder.to_path_buf(), base_ref.map(str::to_owned));
+        if let Some(known) = self.known.borrow().get(&key) {
             return Ok(known.clone());
         }
         let environment = finding.environment;
@@ -77,7 +81,8 @@ impl Worktrees {
             timeout_ms,
         });
         let plan = WorktreePlan {
-            base: self.base(environment, &git, &place.top, &place.head)?,
+            base: self.base(environment, &git, &place, base_ref)?,
+            begins: Vec::new(),
             repository: place.top,
             subfolder: place.below,
             setup: WorktreeSetup {
@@ -91,12 +96,44 @@ impl Worktrees {
             hook_text: found.and_then(|found| found.text),
         };
         let mut known = self.known.borrow_mut();
-        known.insert(folder.to_path_buf(), planned.clone());
+        known.insert(key, planned.clone());
         Ok(planned)
     }
 
-    /// The commit that trees begin with.
+    /// The commit that trees begin with: the same for all that begin alike, whatever is committed meanwhile.
     fn base(
+        &self,
+        environment: &Environment,
+        git: &Git,
+        place: &RepositoryPlace,
+        base_ref: Option<&str>,
+    ) -> Result<String, CommandError> {
+        let key = (place.top.clone(), base_ref.map(str::to_owned));
+        if let Some(known) = self.bases.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let base = match base_ref {
+            Some(named) => self.named(git, &place.top, named)?,
+            None => self.head(environment, git, &place.top, &place.head)?,
+        };
+        self.bases.borrow_mut().insert(key, base.clone());
+        Ok(base)
+    }
+
+    fn named(&self, git: &Git, top: &Path, named: &str) -> Result<String, CommandError> {
+        if self.include_changes {
+            let message = "a working tree begins from `baseRef` or with the changes that are not committed, not both";
+            return Err(CommandError::usage(message)
+                .hint("leave `--include-changes` or `baseRef` (`--base-ref`) out"));
+        }
+        git.commit_named(top, named).map_err(|_| {
+            let shown = one_line(named);
+            let message = format!("`baseRef`: {} has no commit `{shown}`", top.display());
+            CommandError::usage(message).hint("name a branch, a tag or a commit of the repository")
+        })
+    }
+
+    fn head(
         &self,
         environment: &Environment,
         git: &Git,

@@ -219,9 +219,9 @@ fn words_and_a_saved_chain_are_chains_too() {
         .says(["nobody", "step 1.2", "nobody2"]);
     session.grove(["run", "--chain", "none", "go"]).fails(1);
     session
-        .grove(["run", "worker[count=9]", "x"])
+        .grove(["run", "worker[count=65]", "x"])
         .fails(2)
-        .says(["9 tasks are more than 8", "runs.maxTasks"]);
+        .says(["65 tasks are more than 64", "--max-tasks", "runs.maxTasks"]);
     assert_eq!(
         server.requests().len(),
         4,

@@ -98,6 +98,7 @@ fn request(folder: &Path, number: usize, surroundings: String) -> RunRequest {
         fallback_after_writes: false,
         folder: folder.to_path_buf(),
         worktree: None,
+        is_base_named: false,
         setup_hook_text: None,
         readable: Vec::new(),
         location_aliases: BTreeMap::new(),

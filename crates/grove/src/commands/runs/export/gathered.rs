@@ -362,10 +362,11 @@ fn message_from(loaded: &LoadedRun, node: &NodeId) -> Vec<String> {
             _ => None,
         });
     if let Some(list) = list {
-        from.push(format!(
-            "{{{}}}: an item of the output of {}",
-            list.item, list.from
-        ));
+        let source = match &list.from {
+            Some(giver) => format!("the output of {giver}"),
+            None => "the list that was given".to_owned(),
+        };
+        from.push(format!("{{{}}}: an item of {source}", list.item));
     }
     from
 }

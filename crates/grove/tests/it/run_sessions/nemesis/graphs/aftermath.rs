@@ -98,9 +98,39 @@ impl Graph {
         if summed && self.session.read("project/summed") != "ran\n" {
             return Err("the program's command ran twice".to_owned());
         }
+        self.check_beginning(nodes)?;
         let items = nodes.iter().filter(|it| it["agent"] == "boss");
         let mut items = items.filter(|it| it["items"].is_null());
         Ok(is_whole && items.all(|it| it["state"] == "complete"))
+    }
+
+    /// The tree of the last step began with what the items did.
+    fn check_beginning(&self, nodes: &[Value]) -> Result<(), String> {
+        let patch_of = |id: &str| {
+            nodes
+                .iter()
+                .find(|it| it["id"] == id)
+                .map(|it| &it["patch"])
+        };
+        let ran = ["2[a]", "2[b]"].into_iter().filter_map(patch_of);
+        let ran = ran
+            .filter(|patch| patch["files"].as_u64() > Some(0))
+            .count();
+        let base = patch_of("3").and_then(|patch| patch["base"].as_str());
+        let Some(base) = base.filter(|_| ran > 0) else {
+            return Ok(());
+        };
+        let shown = Command::new("git")
+            .args(["show", &format!("{base}:ran")])
+            .current_dir(self.session.path("project"))
+            .output();
+        match shown.unwrap().stdout.as_slice() {
+            b"ran\n" => Ok(()),
+            other => Err(format!(
+                "step 3 began with {}",
+                String::from_utf8_lossy(other)
+            )),
+        }
     }
 
     /// Its command ran once at most, and once when somebody saw it; it asked for one run, and that is over.

@@ -1,0 +1,103 @@
+//! The commit that a working tree begins with: that of its plan, with the work of others on top of it. The same work comes to
+//! the same commit, so that a tree that is made again begins where it began.
+
+use std::path::PathBuf;
+
+use grove_exec::{Git, MergedPatches};
+use grove_plan::{EarlierWork, NodeId, WorkConflict, WorktreePlan};
+use grove_store::{LoadedRun, Store};
+
+/// What is needed to find it.
+pub(crate) struct Beginning<'a> {
+    pub(crate) git: &'a Git,
+    pub(crate) store: &'a Store,
+    pub(crate) run: &'a LoadedRun,
+    /// The node whose tree it is.
+    pub(crate) node: &'a NodeId,
+    pub(crate) plan: &'a WorktreePlan,
+    /// A folder for an index.
+    pub(crate) scratch: PathBuf,
+}
+
+/// Where a tree begins.
+pub(crate) enum Begins {
+    /// At a commit.
+    At(String),
+    /// Nowhere: what it was to begin with cannot be merged. The text has all patches of those who disagree.
+    Conflict(WorkConflict, Vec<u8>),
+}
+
+impl Beginning<'_> {
+    /// Puts the work of others together.
+    pub(crate) fn find(&self, works: &[EarlierWork]) -> Result<Begins, String> {
+        let base = &self.plan.base;
+        if works.is_empty() {
+            return Ok(Begins::At(base.clone()));
+        }
+        let mut patches = Vec::with_capacity(works.len());
+        for work in works {
+            let stored = self.store.artifact(&work.patch).ok().flatten();
+            patches.push(stored.ok_or_else(|| format!("the patch of {} is missing", work.node))?);
+        }
+        let repository = &self.plan.repository;
+        // What a killed git left is in nobody's way.
+        let _ = grove_fs::files::remove_folder(&self.scratch);
+        grove_fs::files::make_folder(&self.scratch).map_err(|error| error.to_string())?;
+        let merged = self.git.merged(repository, base, &patches, &self.scratch);
+        let _ = grove_fs::files::remove_folder(&self.scratch);
+        match merged.map_err(|error| error.to_string())? {
+            MergedPatches::Tree(tree) => {
+                let names: Vec<&str> = works.iter().map(|work| work.node.as_str()).collect();
+                let message = format!("work of {}", names.join(", "));
+                let commit = self.git.commit_on(repository, base, &tree, &message);
+                commit.map(Begins::At).map_err(|error| error.to_string())
+            }
+            MergedPatches::Conflict { at, with, files } => {
+                let of = self.in_conflict(works, at, &with);
+                let nodes = of
+                    .iter()
+                    .filter_map(|at| Some(works.get(*at)?.node.clone()))
+                    .collect();
+                let conflict = WorkConflict { nodes, files };
+                let answer = self.answer(&conflict, works, &patches, &of);
+                Ok(Begins::Conflict(conflict, answer))
+            }
+        }
+    }
+
+    /// The places of those who disagree: the one that does not fit, and those before it that changed the same files. What
+    /// it began with itself is none of them.
+    fn in_conflict(&self, works: &[EarlierWork], at: usize, with: &[usize]) -> Vec<usize> {
+        let node_at = |at: usize| works.get(at).map(|work| &work.node);
+        let child = node_at(at).and_then(|node| self.run.plan.child(node));
+        let tree = child.and_then(|child| child.place.worktree.as_ref());
+        let began_with = tree.map_or_else(Vec::new, |tree| {
+            let works = self.run.state.earlier_work(&tree.begins);
+            works.into_iter().map(|work| work.node).collect()
+        });
+        let is_other = |place: &&usize| node_at(**place).is_some_and(|it| !began_with.contains(it));
+        let others: Vec<usize> = with.iter().filter(is_other).copied().collect();
+        let others = if others.is_empty() { with } else { &others };
+        others.iter().copied().chain([at]).collect()
+    }
+
+    fn answer(
+        &self,
+        conflict: &WorkConflict,
+        works: &[EarlierWork],
+        patches: &[Vec<u8>],
+        of: &[usize],
+    ) -> Vec<u8> {
+        let mut text = format!("Step {} was not started: {conflict}.\n", self.node).into_bytes();
+        for at in of {
+            let (Some(work), Some(patch)) = (works.get(*at), patches.get(*at)) else {
+                continue;
+            };
+            let child = self.run.plan.child(&work.node);
+            let agent = child.map_or("", |child| child.agent.as_str());
+            text.extend(format!("\n=== {} {agent} ===\n", work.node).into_bytes());
+            text.extend(patch);
+        }
+        text
+    }
+}
