@@ -120,6 +120,7 @@ fn rows(settings: &Settings) -> Vec<Row> {
             ("env", json!(names)),
             ("config", json!(entry.config)),
             ("api_key", json!(entry.api_key.as_ref().map(|_| "set"))),
+            ("project", json!(entry.project.then_some(true))),
         ] {
             if !(shown.is_null() || shown.as_array().is_some_and(Vec::is_empty)) {
                 rows.push(Row {
