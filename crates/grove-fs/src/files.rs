@@ -137,14 +137,13 @@ pub(crate) fn make_own_folder(file: &Path) -> Result<(), FsError> {
     Ok(())
 }
 
-/// Makes a folder of Grove's own that is the user's alone, also one that was made for everybody.
+/// Makes a folder of Grove's own that is the user's alone. One that is there is left as it is.
 pub fn make_closed_folder(path: &Path) -> Result<(), FsError> {
     let made = std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(path);
-    made.map_err(|error| FsError::new("create", path, error))?;
-    close(path)
+    made.map_err(|error| FsError::new("create", path, error))
 }
 
 /// Keeps everybody but its owner from a file or folder, if it is there and the user's own. Others' are left as they are.

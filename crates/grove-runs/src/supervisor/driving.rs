@@ -443,6 +443,11 @@ impl Shared {
             reports: child.contract.as_ref().is_some_and(Contract::wants_report),
             secrets: self.options.models.known_secrets().await,
             is_sandboxed: self.options.is_sandboxed,
+            own_tree: self.worktree(loaded, &of.node).map(|tree| {
+                let linked = tree.plan.setup.link.iter();
+                let linked = linked.map(|path| tree.plan.repository.join(path));
+                (tree.folder.clone(), linked.collect())
+            }),
             git_folders: tokio::sync::OnceCell::new(),
             state: self.options.places.folder().to_path_buf(),
             has_own_tools: false,

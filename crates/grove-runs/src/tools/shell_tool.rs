@@ -115,10 +115,15 @@ impl Toolbox {
         let mut folders = self.git_folders.get_or_init(look).await.clone();
         folders.extend(self.work.all());
         folders.push(temporary.clone());
+        if let Some((tree, linked)) = &self.own_tree {
+            folders.push(tree.clone());
+            folders.extend(linked.iter().cloned());
+        }
         let seclusion = Seclusion::about(&folders, &[self.state.clone()], &self.environment);
         let mut writes = vec![temporary.clone()];
         if may_write {
             writes.extend(self.work.writable());
+            writes.extend(self.own_tree.iter().map(|(tree, _)| tree.clone()));
         }
         let sandbox = Sandbox {
             writes,

@@ -1,7 +1,7 @@
 //! What children do in submodules, in repositories with pointers to large files, and while branches are renamed.
 
 use grove_testkit::model_server::ModelServer;
-use grove_testkit::session::Session;
+use grove_testkit::session::{Session, USER_CONFIG};
 use serde_json::Value;
 
 use super::run_of;
@@ -12,6 +12,11 @@ const CHECK_OUT: &str = "git -c protocol.file.allow=always submodule update --in
 /// A repository with a submodule `lib/inner`, which is checked out.
 fn with_submodule() -> (ModelServer, Session) {
     let (server, session) = repository();
+    // Children check the submodule out, which the sandbox leaves to the person.
+    session.file(
+        USER_CONFIG,
+        "[runs]\nmodel = 'anthropic/m'\nsandbox = 'off'\n",
+    );
     session.file("origin/l.txt", "one\n");
     git_in(&session, "origin", "init -q -b main");
     git_in(&session, "origin", "add -A");

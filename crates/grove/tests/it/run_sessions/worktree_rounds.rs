@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use grove_testkit::model_server::{ModelServer, Reply};
 use grove_testkit::process_shapes::sleepers;
-use grove_testkit::session::Session;
+use grove_testkit::session::{Session, USER_CONFIG};
 use serde_json::json;
 
 use super::graphs::scene;
@@ -41,6 +41,11 @@ fn repository(kind: &str) -> (ModelServer, Session) {
         _ if task.contains("# fails") => Reply::error(400, "no"),
         _ => Reply::text("Done."),
     });
+    // Children commit, stage and check submodules out, which the sandbox leaves to the person.
+    session.file(
+        USER_CONFIG,
+        "[runs]\nmodel = 'anthropic/m'\nsandbox = 'off'\n",
+    );
     git(&session, "init -q -b main");
     session.file("project/a.txt", "one\ntwo\n");
     session.file(

@@ -267,6 +267,7 @@ fn a_child_approves_nothing() {
         ("lead", 0) => bash(&ask),
         _ => Reply::text("Done."),
     });
+    configure(&session, "sandbox = 'off'");
     session.grove(["run", "worker", "lead"]).ok();
     let last = String::from_utf8_lossy(&server.requests().last().unwrap().body).into_owned();
     assert!(last.contains("a child approves nothing"), "{last}");
