@@ -286,6 +286,7 @@ print('FINE')
 
 #[tokio::test]
 async fn a_bound_tree_that_uses_too_much_is_ended() {
+    needs![OraclePython];
     let outside = Outside::new();
     let program = r"
 import threading, time

@@ -1,5 +1,6 @@
 //! Ways to turn a check that fails into one that is accepted: none is, and none leaves a process behind.
 
+use grove_testkit::needs;
 use grove_testkit::process_shapes::sleepers;
 use serde_json::json;
 
@@ -188,6 +189,7 @@ const WAYS: &[(&str, &str)] = &[
 
 #[test]
 fn no_way_to_forge_a_verdict_is_accepted() {
+    needs![Pgrep];
     let (_server, session) = worker();
     let state = session.path("state/grove").display().to_string();
     let home = session.path("home").display().to_string();

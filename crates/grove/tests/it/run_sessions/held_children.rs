@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 
 use grove_testkit::model_server::Reply;
+use grove_testkit::needs;
 use grove_testkit::session::{Session, USER_CONFIG};
 use serde_json::{Value, json};
 
@@ -19,6 +20,7 @@ const OTHER_KEY: &str = "sk-marker-of-another-provider";
 
 #[test]
 fn a_childs_commands_are_kept_from_what_verify_commands_are_kept_from() {
+    needs![Python];
     let (_server, session) = worker();
     session.file("home/.ssh/id", "a key");
     session.file("home/other/file", "other work");
@@ -195,6 +197,7 @@ fn keys_of_other_providers_are_masked() {
 
 #[test]
 fn what_a_server_says_of_its_tools_is_masked() {
+    needs![Python];
     let server = server(vec![Reply::text("Done.")]);
     let session = with_server(&server, &["python3", "bad.py", "tells"], "mcp:it", 60_000);
     session.grove(run("Look", &[])).ok();

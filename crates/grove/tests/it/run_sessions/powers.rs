@@ -16,6 +16,11 @@ fn boss_that_calls(tools: &str, call: Reply) -> (ModelServer, Session) {
         (task, _) => Reply::text(format!("<{task}>")),
     });
     session.definition(BOSS, &format!("tools: {tools}\n"), "You lead.");
+    // In the sandbox there is no `grove`: these are about children without one.
+    session.file(
+        USER_CONFIG,
+        "[runs]\nmodel = 'anthropic/m'\nsandbox = 'off'\n",
+    );
     (server, session)
 }
 
@@ -154,7 +159,7 @@ fn depth_holds_for_a_child_that_sheds_its_mark() {
     let (_server, session) = boss_that_calls("read, write, bash, subagent", bash(&line));
     session.file(
         USER_CONFIG,
-        "[runs]\nmodel = 'anthropic/m'\nmaxDepth = 2\nmaxChildren = 30\n",
+        "[runs]\nmodel = 'anthropic/m'\nsandbox = 'off'\nmaxDepth = 2\nmaxChildren = 30\n",
     );
     session.done("run boss lead");
     let listed = session.json("runs list");
@@ -213,6 +218,10 @@ fn a_child_stops_and_answers_its_own_runs_alone() {
         (task, 0) if task.starts_with("do ") => bash(&task[3..]),
         (task, _) => Reply::text(format!("<{task}>")),
     });
+    session.file(
+        USER_CONFIG,
+        "[runs]\nmodel = 'anthropic/m'\nsandbox = 'off'\n",
+    );
     session.definition(
         "home/.grove/agents/asker.md",
         "tools: read, contact_supervisor\n",

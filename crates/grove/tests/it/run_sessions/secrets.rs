@@ -6,7 +6,7 @@ use grove_testkit::process_shapes::{command_lines, sleepers};
 use super::{KEY, bash, run, scene, until};
 
 /// Prints the environment of every process that may be looked at, and of the shell itself.
-const PRY: &str = "cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep API_KEY; env";
+const PRY: &str = "cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep API_KEY; env; cat given; rm given";
 
 #[test]
 fn a_key_is_in_no_log_journal_recording_error_artifact_or_process_list() {
@@ -19,6 +19,8 @@ fn a_key_is_in_no_log_journal_recording_error_artifact_or_process_list() {
     ]))
     .unwrap();
     let session = scene(&server);
+    // No process shows it, so it is given to the child.
+    session.file("project/given", format!("API_KEY={KEY}\n"));
     let mut said = String::new();
     let mut tell = |outcome: grove_testkit::session::Outcome| {
         said.push_str(&outcome.stdout);
