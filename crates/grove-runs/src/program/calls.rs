@@ -4,6 +4,7 @@
 //! in the order in which it was told. Calls of the runtime's own tools are the bridge's to record.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use grove_exec::{CallEffect, Program, ProgramEvent, StopTokens, now};
@@ -128,20 +129,20 @@ impl CallRecorder {
             at: now(),
         };
         let (stop, news, run) = (self.stop.clone(), self.news.clone(), self.run.clone());
-        let done = move |appended: Result<Appended, StoreError>| match appended {
-            Ok(appended) => {
-                if appended.is_stopping {
-                    stop.tell(false);
-                }
-                if !appended.step.opened.is_empty() {
-                    let _ = news.send(run);
-                }
-                for other in appended.others {
-                    let _ = news.send(other);
-                }
+        // What is refused is a call that is told twice, or that of a child which is not ours: its end says that.
+        let done = move |appended: Result<Appended, StoreError>| {
+            let Ok(appended) = appended else {
+                return;
+            };
+            if appended.is_stopping {
+                stop.tell(false);
             }
-            // A program may tell of a call twice, and who drives it in our place is known at the attempt's end.
-            Err(_) => {}
+            if !appended.step.opened.is_empty() {
+                let _ = news.send(run);
+            }
+            for other in appended.others {
+                let _ = news.send(other);
+            }
         };
         let _ = self.store.append_then(&self.run, draft, done);
     }
@@ -152,7 +153,7 @@ fn bounded(mut result: String) -> String {
     if result.len() > MOST_RESULT {
         let bytes = result.len();
         result.truncate(result.floor_char_boundary(MOST_RESULT));
-        result.push_str(&format!("\n[cut: {MOST_RESULT} of {bytes} bytes]"));
+        let _ = write!(result, "\n[cut: {MOST_RESULT} of {bytes} bytes]");
     }
     result
 }
