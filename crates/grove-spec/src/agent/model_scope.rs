@@ -29,6 +29,15 @@ struct AllowedModels {
     strict: Option<bool>,
 }
 
+/// Why a scope cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrongScope {
+    /// The path of the wrong value below the key of the scope.
+    pub path: String,
+    /// What it has to be, in words.
+    pub wanted: &'static str,
+}
+
 /// A model that a scope is asked about.
 #[derive(Debug, Clone, Copy)]
 pub struct ScopedModel<'a> {
@@ -42,8 +51,8 @@ pub struct ScopedModel<'a> {
     pub is_asked: bool,
 }
 
-/// What a scope says of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a scope says of a model, the mildest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ScopeVerdict {
     /// It is in the list.
     Allowed,
@@ -54,8 +63,8 @@ pub enum ScopeVerdict {
 }
 
 impl ModelScope {
-    /// Reads the value of the key; gives the path of what is wrong with it, and what it has to be.
-    pub fn read(node: &Node, origin: Origin) -> Result<Self, (String, &'static str)> {
+    /// Reads the value of the key.
+    pub fn read(node: &Node, origin: Origin) -> Result<Self, WrongScope> {
         let mut scope = Self {
             origin,
             of_all: AllowedModels::read(node, "")?,
@@ -63,7 +72,7 @@ impl ModelScope {
         };
         if let Some(agents) = node.get("agents") {
             let all = agents.as_map();
-            let all = all.ok_or((".agents".to_owned(), "an object"))?;
+            let all = all.ok_or_else(|| wrong(".agents", "an object"))?;
             for entry in all {
                 let path = format!(".agents.{}", one_line(&entry.key));
                 let list = AllowedModels::read(&entry.value, &path)?;
@@ -73,7 +82,7 @@ impl ModelScope {
         let mut lists = std::iter::once(&scope.of_all).chain(scope.by_agent.values());
         let has_list = lists.any(|list| list.allow.is_some());
         if scope.of_all.enforce == Some(true) && !has_list {
-            return Err((".allow".to_owned(), "a list of models"));
+            return Err(wrong(".allow", "a list of models"));
         }
         Ok(scope)
     }
@@ -89,37 +98,49 @@ impl ModelScope {
                 return ScopeVerdict::Allowed;
             }
             let strict = list.strict.or(self.of_all.strict) == Some(true);
-            match strict || model.is_asked {
-                true => ScopeVerdict::Refused,
-                false => ScopeVerdict::Outside,
+            if strict || model.is_asked {
+                ScopeVerdict::Refused
+            } else {
+                ScopeVerdict::Outside
             }
         });
-        verdicts
-            .max_by_key(|verdict| *verdict as u8)
-            .unwrap_or(ScopeVerdict::Allowed)
+        verdicts.max().unwrap_or(ScopeVerdict::Allowed)
     }
 }
 
 impl AllowedModels {
-    fn read(node: &Node, path: &str) -> Result<Self, (String, &'static str)> {
-        let entries = node.as_map().ok_or((path.to_owned(), "an object"))?;
+    fn read(node: &Node, path: &str) -> Result<Self, WrongScope> {
+        let entries = node.as_map();
+        let entries = entries.ok_or_else(|| wrong(path, "an object"))?;
         let mut list = Self::default();
         for entry in entries {
             let path = format!("{path}.{}", one_line(&entry.key));
             let flag = || super::overrides::switch(&entry.value);
             match entry.key.as_ref() {
                 "allow" => {
-                    let allow = texts(&entry.value).ok_or((path, "a list of models"))?;
+                    let allow =
+                        texts(&entry.value).ok_or_else(|| wrong(&path, "a list of models"))?;
                     list.allow = Some(allow);
                 }
-                "enforce" => list.enforce = Some(flag().ok_or((path, "true or false"))?),
-                "strict" => list.strict = Some(flag().ok_or((path, "true or false"))?),
+                "enforce" => {
+                    list.enforce = Some(flag().ok_or_else(|| wrong(&path, "true or false"))?)
+                }
+                "strict" => {
+                    list.strict = Some(flag().ok_or_else(|| wrong(&path, "true or false"))?)
+                }
                 "agents" => {}
                 // It may hold models back.
-                _ => return Err((path, "a key that is known")),
+                _ => return Err(wrong(&path, "a key that is known")),
             }
         }
         Ok(list)
+    }
+}
+
+fn wrong(path: &str, wanted: &'static str) -> WrongScope {
+    WrongScope {
+        path: path.to_owned(),
+        wanted,
     }
 }
 
@@ -167,7 +188,7 @@ mod tests {
     use super::*;
     use ScopeVerdict::{Allowed, Outside, Refused};
 
-    fn read(text: &str) -> Result<ModelScope, (String, &'static str)> {
+    fn read(text: &str) -> Result<ModelScope, WrongScope> {
         let document = crate::json::parse(text).unwrap();
         let origin = Origin {
             file: "settings.json".into(),
@@ -266,7 +287,7 @@ mod tests {
                 ".agents.x.allow",
             ),
         ] {
-            let wrong = read(text).map_err(|(path, _)| path);
+            let wrong = read(text).map_err(|wrong| wrong.path);
             assert_eq!(wrong, Err(path.to_owned()), "{text}");
         }
         assert!(read(r#"{ "enforce": true, "agents": { "x": { "allow": [] } } }"#).is_ok());

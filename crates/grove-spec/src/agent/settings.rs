@@ -65,9 +65,9 @@ fn read_settings(root: &Node, overrides: &mut Overrides, diagnostics: &mut Vec<D
     if let Some(node) = subagents.get("modelScope").filter(|node| !node.is_null()) {
         match ModelScope::read(node, origin(&file, node.position)) {
             Ok(scope) => overrides.model_scope = Some(scope),
-            Err((path, wanted)) => {
-                let path = format!("subagents.modelScope{path}");
-                diagnostics.push(lost(&path, node, wanted));
+            Err(wrong) => {
+                let path = format!("subagents.modelScope{}", wrong.path);
+                diagnostics.push(lost(&path, node, wrong.wanted));
             }
         }
     }

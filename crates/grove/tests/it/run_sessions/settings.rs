@@ -296,6 +296,11 @@ fn a_model_that_its_provider_does_not_have_gives_way_to_the_next() {
     assert_eq!(attempts.len(), 2, "each is tried once: {attempts:?}");
     assert_eq!(attempts[0]["cause"]["failure"], "noSuchModel");
     // One that is not known here is left out as long as there is another.
+    let other = format!(
+        "[providers.other]\napi = 'anthropic'\nbase_url = '{}'\n",
+        server.url()
+    );
+    session.file(USER_CONFIG, other);
     let fields = "tools: read\nmodel: nowhere/gone\nfallbackModels: anthropic/here\n";
     session.definition(AGENT, fields, "You work.");
     let ran = session.grove(["run", "worker", "Look"]).ok();
