@@ -216,7 +216,17 @@ impl Shown for Skill {
                 None => format!("add `{}` to `catalog.pinned`", one_line(self.name())),
             })
         };
-        match view.sight_of(at) {
+        let sight = view.sight_of(at);
+        let beyond = self.reasons.first();
+        if let Some(reason) = beyond.filter(|_| self.state == State::Capped && sight.is_some()) {
+            let answer = match sight {
+                Some(Sight::NameOnly) => "name-only",
+                _ => "behind-entry",
+            };
+            let message = format!("named in its group: {}", reason.message);
+            return said(answer, message, Some(reason.fix.clone()));
+        }
+        match sight {
             Some(Sight::Whole) => said("whole", "shown with its whole description", None),
             Some(Sight::Shortened) => {
                 let message = format!("shown with a shortened description: {}", full());
@@ -230,10 +240,7 @@ impl Shown for Skill {
                 said("left-out", format!("left out: {}", full()), more_room())
             }
             Some(Sight::NotShown) => {
-                let mut message = "named in its group: that entry leads to it".to_owned();
-                if let Some(reason) = self.reasons.first().filter(|_| self.state == State::Capped) {
-                    message = format!("{message}; {}", reason.message);
-                }
+                let message = "the entry of its group or branch leads to it";
                 said("behind-entry", message, more_room())
             }
             None if self.description().is_none() => {

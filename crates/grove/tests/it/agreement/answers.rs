@@ -170,7 +170,8 @@ impl<'a> Answers<'a> {
     }
 
     fn texts_count_the_same(&self) {
-        let (all, usable) = (self.skills().len(), self.with("state", &json!("ok")).len());
+        let of = |state: &str| self.with("state", &json!(state)).len();
+        let (all, usable) = (self.skills().len(), of("ok") + of("capped"));
         let noun = if all == 1 { "skill" } else { "skills" };
         for (text, verb) in [(&self.list_text, "listed"), (&self.overview_text, "found")] {
             let line = format!("{all} {noun} {verb}, {usable} usable\n");

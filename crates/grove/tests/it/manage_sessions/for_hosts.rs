@@ -79,7 +79,9 @@ fn an_agent_is_made_where_each_host_reads_it_and_taken_back() {
             // Nothing is overwritten.
             session.refused(create(host, scope)).says(["reviewer"]);
             assert_eq!(session.read(file), text, "{host}");
-            session.done("undo");
+            // The last command was refused, so the one before it is undone by word alone.
+            session.refused("undo").says(["--yes"]);
+            session.done("undo --yes");
             assert!(!session.has(file), "{host} {scope}");
         }
     }

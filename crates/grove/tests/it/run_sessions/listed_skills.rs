@@ -1,7 +1,7 @@
 //! A child that inherits the skills reads each at the location that it was told, and nothing beside them.
 
 use grove_testkit::model_server::{ModelServer, Reply, Script};
-use grove_testkit::session::Session;
+use grove_testkit::session::{Session, USER_CONFIG};
 use serde_json::{Value, json};
 
 use super::scene;
@@ -51,8 +51,11 @@ const FLAT: usize = 12;
 fn person(server: &ModelServer) -> Session {
     let session = scene(server).without_bundled();
     for n in 0..FLAT {
-        let path = format!("project/.agents/skills/skill-{n:02}");
-        session.definition(&path, "", &format!("Body {n:02}."));
+        let about = "Does one of many things. ".repeat(20);
+        session.file(
+            format!("project/.agents/skills/skill-{n:02}/SKILL.md"),
+            format!("---\nname: skill-{n:02}\ndescription: {about}\n---\nBody {n:02}.\n"),
+        );
     }
     session.definition("elsewhere/kept", "", "Body kept.");
     session.link("home/.grove/skills/linked", "../../../elsewhere/kept");
@@ -62,6 +65,8 @@ fn person(server: &ModelServer) -> Session {
         "disable-model-invocation: true\n",
         "Body for people.",
     );
+    // Where there is no room for everything, locations begin with aliases.
+    session.file(USER_CONFIG, "limits.prompt_chars = 4000\n");
     session.file("home/secret.txt", "secret");
     session.file("project/r1/own.txt", "own");
     session.file("project/~/own.txt", "own");

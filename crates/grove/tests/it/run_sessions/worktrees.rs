@@ -338,9 +338,14 @@ fn undo_after_apply_takes_back_the_patch_and_nothing_else() {
     assert_eq!(session.read("project/a.txt"), "one\n2\nthree\n");
     // A file with changes is patched as it is, and that is said.
     git(&session, "reset -q --hard HEAD");
-    session.file("project/a.txt", "one\ntwo\nthree\nfour\n");
+    session.file("project/a.txt", "other\n");
+    git(&session, "add a.txt");
+    session.file("project/a.txt", "one\ntwo\nthree\n");
+    let before = git(&session, "status --porcelain");
     let applied = session.grove(["runs", "apply", &id]).ok();
     applied.prints(["not staged"]);
+    assert_eq!(session.read("project/a.txt"), "one\n2\nthree\n");
     session.grove("undo").ok();
-    assert_eq!(session.read("project/a.txt"), "one\ntwo\nthree\nfour\n");
+    assert_eq!(session.read("project/a.txt"), "one\ntwo\nthree\n");
+    assert_eq!(git(&session, "status --porcelain"), before);
 }
