@@ -123,10 +123,10 @@ impl AllowedModels {
                     list.allow = Some(allow);
                 }
                 "enforce" => {
-                    list.enforce = Some(flag().ok_or_else(|| wrong(&path, "true or false"))?)
+                    list.enforce = Some(flag().ok_or_else(|| wrong(&path, "true or false"))?);
                 }
                 "strict" => {
-                    list.strict = Some(flag().ok_or_else(|| wrong(&path, "true or false"))?)
+                    list.strict = Some(flag().ok_or_else(|| wrong(&path, "true or false"))?);
                 }
                 "agents" => {}
                 // It may hold models back.

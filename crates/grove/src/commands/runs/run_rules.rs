@@ -17,7 +17,7 @@ impl Finding<'_> {
             (Some(file), None) => format!("{file}: "),
             (None, _) => String::new(),
         };
-        let message = format!("no run is started: {place}{}", lost.message);
+        let message = format!("a limit may be missing: {place}{}", lost.message);
         Err(CommandError::configuration(message).hint(lost.help_text()))
     }
 

@@ -76,12 +76,11 @@ fn what_cannot_be_meant_is_refused_and_no_run_begins() {
         "[runs]\nmodel = 'anthropic/m'\nconcurrency = 0\n",
     );
     session.grove("config").says(["a whole number from one"]);
-    // A key that is wrong has its default, so that work goes on.
-    session
-        .grove(["run", "worker", "a", ",", "worker", "b"])
-        .ok();
-    assert_eq!(runs(&session), 1);
-    assert_eq!(server.requests().len(), 2);
+    // A limit that nobody can read is not replaced by another one.
+    let refused = session.grove(["run", "worker", "a", ",", "worker", "b"]);
+    refused.fails(3).says(["`runs.concurrency` must be"]);
+    assert_eq!(runs(&session), 0);
+    assert_eq!(server.requests().len(), 0);
 }
 
 #[test]

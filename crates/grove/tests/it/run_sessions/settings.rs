@@ -195,7 +195,7 @@ fn a_limit_that_nobody_can_read_starts_no_run() {
         (
             USER_CONFIG,
             "[runs]\nmaxTokens = = 10\n",
-            [":2:", "config.toml", "no run is started"],
+            [":2:", "config.toml", "a limit may be missing"],
         ),
         (
             USER_CONFIG,
@@ -210,7 +210,7 @@ fn a_limit_that_nobody_can_read_starts_no_run() {
         (
             pi,
             "{\"subagents\": {",
-            ["settings.json", "no run is started", "not JSON"],
+            ["settings.json", "a limit may be missing", "not JSON"],
         ),
     ] {
         let server = server(vec![Reply::text("Yes.")]);
