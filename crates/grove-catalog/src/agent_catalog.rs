@@ -136,7 +136,7 @@ fn request(bytes: usize) -> Request<'static> {
 
 fn listed(made: &Catalog, count: usize) -> String {
     let mut text = counted(count, "agent");
-    let has_groups = made.entries.iter().any(|entry| is_group(entry));
+    let has_groups = made.entries.iter().any(is_group);
     text.push_str(if has_groups {
         "; `task` finds those that fit, `what` with a name that ends in / lists its agents\n"
     } else {

@@ -230,7 +230,8 @@ impl Policy<'_> {
 
     fn refusal(&self, skill: &Skill) -> Option<(State, Vec<Reason>)> {
         let flags = skill.content.flags();
-        if !flags.valid && !(self.rules.bare_files && skill.content.is_bare()) {
+        let is_bare = self.rules.bare_files && skill.content.is_bare();
+        if !flags.valid && !is_bare {
             return invalid(&skill.content.parsed().diagnostics);
         }
         let root = self.roots.get(skill.place.root)?;

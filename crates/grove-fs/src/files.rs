@@ -155,7 +155,8 @@ pub fn close(path: &Path) -> Result<(), FsError> {
     };
     let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
     let mode = metadata.mode() & 0o7777;
-    if !is_own || metadata.is_symlink() || mode & 0o077 == 0 {
+    let is_open = mode & 0o077 != 0;
+    if !is_own || metadata.is_symlink() || !is_open {
         return Ok(());
     }
     let closed = std::fs::Permissions::from_mode(mode & !0o077);

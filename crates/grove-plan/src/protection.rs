@@ -61,12 +61,13 @@ pub fn protected_files(
     changed: &[String],
     before: &BTreeSet<String>,
 ) -> Vec<String> {
-    let is_protected = |file: &&String| match &contract.pinned {
-        Some(patterns) => patterns.iter().any(|pattern| {
-            let from_top = work_folder.join(pattern);
-            matches_from_start(&from_top.to_string_lossy(), file)
-        }),
-        None => {
+    let is_protected = |file: &&String| {
+        if let Some(patterns) = &contract.pinned {
+            patterns.iter().any(|pattern| {
+                let from_top = work_folder.join(pattern);
+                matches_from_start(&from_top.to_string_lossy(), file)
+            })
+        } else {
             let mut checks = contract.verify.iter();
             checks.any(|check| is_relied_on(check, file, before))
         }

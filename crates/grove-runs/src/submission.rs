@@ -521,7 +521,7 @@ pub fn can_write(tools: Option<&[String]>, denied: &BTreeSet<String>) -> bool {
         .iter()
         .filter_map(|name| ToolRow::by_name(name));
     let mut rows = rows.filter(|row| !denied.iter().any(|name| row.is_called(name)));
-    rows.any(|row| row.writes())
+    rows.any(super::tools::ToolRow::writes)
 }
 
 /// Leaves a child that another one asks for the tools that the powers of that one cover, and says which it loses.
@@ -649,6 +649,6 @@ fn tools_of(
     }
     let can_write = allowed
         .iter()
-        .any(|name| ToolRow::by_name(name).is_some_and(|row| row.writes()));
+        .any(|name| ToolRow::by_name(name).is_some_and(super::tools::ToolRow::writes));
     Ok((Tools { allowed, can_write }, notes))
 }

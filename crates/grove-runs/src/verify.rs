@@ -100,9 +100,10 @@ impl Verifying<'_> {
             return Ok(None);
         }
         let Some(trees) = self.trees else {
-            return match self.was_seen {
-                true => Err("the files cannot be compared with those before the child".to_owned()),
-                false => Ok(None),
+            return if self.was_seen {
+                Err("the files cannot be compared with those before the child".to_owned())
+            } else {
+                Ok(None)
             };
         };
         let said = |error: grove_exec::GitError| format!("pinned files: {error}");

@@ -1,5 +1,10 @@
 //! Repositories whose configuration names programs: every key that git's documentation gives one, and the shapes in which
 //! such a configuration comes. A program leaves a file behind when it runs.
+#![expect(
+    clippy::missing_panics_doc,
+    clippy::unwrap_used,
+    reason = "a test that cannot make its repository should fail with the reason"
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -215,7 +220,12 @@ impl Hostile {
                 "" => format!("[{section}]"),
                 part => format!("[{section} \"{part}\"]"),
             };
-            text.push_str(&format!("{section}\n\t{name} = \"{value}\"\n"));
+            text.push_str(&section);
+            text.push_str("\n\t");
+            text.push_str(name);
+            text.push_str(" = \"");
+            text.push_str(&value);
+            text.push_str("\"\n");
         }
         std::fs::write(config, text).unwrap();
         let own = config.parent().unwrap();

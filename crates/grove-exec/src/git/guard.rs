@@ -199,12 +199,11 @@ fn restore(path: &Path, before: Option<&[u8]>, is_link: bool) -> Result<(), GitE
     if !is_link {
         files::put_aside(path, ASIDE)?;
     }
-    match before {
-        Some(content) => files::write_over(path, content, mode_of(path)),
-        None => {
-            files::remove(path);
-            Ok(())
-        }
+    if let Some(content) = before {
+        files::write_over(path, content, mode_of(path))
+    } else {
+        files::remove(path);
+        Ok(())
     }
 }
 

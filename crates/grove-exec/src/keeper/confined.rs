@@ -123,12 +123,11 @@ fn begin(told: &Told, output: Stdio, errors: Stdio) -> Result<Begun, String> {
             Err(error) => Err(error.to_string()),
         };
     }
-    Ok(match begun? {
-        Some(held) => Begun::Runs(child, held),
-        None => {
-            let _ = child.wait();
-            Begun::NoView
-        }
+    Ok(if let Some(held) = begun? {
+        Begun::Runs(child, held)
+    } else {
+        let _ = child.wait();
+        Begun::NoView
     })
 }
 

@@ -322,7 +322,7 @@ async fn with_the_home_as_its_folder_a_command_writes_nothing_that_others_run() 
     let home = outside.path("home");
     let seclusion = Seclusion::about(
         &[home.clone(), python().parent().unwrap().join("..")],
-        &[state.clone()],
+        std::slice::from_ref(&state),
         &outside.environment(),
     );
     let mut seclusion = seclusion;

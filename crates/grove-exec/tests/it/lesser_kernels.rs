@@ -84,8 +84,8 @@ async fn an_ordinary_user_is_held_as_root_is() {
 
 #[tokio::test]
 async fn what_a_kernel_cannot_hold_is_not_said_to_be_held() {
-    needs![OraclePython];
     use Held::{Attributes, Network, Reads, Signals, SystemCalls, Writes};
+    needs![OraclePython];
     if rules_version() < 6 {
         println!("this kernel is older than what is shown here");
         return;

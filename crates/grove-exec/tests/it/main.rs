@@ -1,7 +1,6 @@
 //! Real trees of processes: each ends when it should, and only it.
 #![expect(
     clippy::disallowed_methods,
-    clippy::panic,
     clippy::print_stdout,
     clippy::unwrap_used,
     reason = "a test that cannot go on should say why"

@@ -245,7 +245,6 @@ async fn every_program_is_told_the_task_answers_and_uses_a_tool() {
 
 #[tokio::test]
 async fn a_provider_that_refuses_is_a_failure_whatever_the_program_says() {
-    needs![Claude, Codex, Copilot, Pi, Node];
     async fn is_refused(program: &'static Program) {
         let refusal = json!({ "error": { "status": 401, "message": "bad key" } });
         let world = World::new(program, json!({ "otherwise": refusal }));
@@ -254,6 +253,7 @@ async fn a_provider_that_refuses_is_a_failure_whatever_the_program_says() {
         let is_auth = matches!(verdict, ProgramVerdict::ModelFailed(ModelFailure::Auth, _));
         assert!(is_auth, "{name}: {verdict:?}");
     }
+    needs![Claude, Codex, Copilot, Pi, Node];
     let [first, second, third, fourth, ..] = PROGRAMS;
     // They wait between their tries.
     tokio::join!(

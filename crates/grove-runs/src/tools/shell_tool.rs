@@ -119,7 +119,11 @@ impl Toolbox {
             folders.push(tree.clone());
             folders.extend(linked.iter().cloned());
         }
-        let seclusion = Seclusion::about(&folders, &[self.state.clone()], &self.environment);
+        let seclusion = Seclusion::about(
+            &folders,
+            std::slice::from_ref(&self.state),
+            &self.environment,
+        );
         let mut writes = vec![temporary.clone()];
         if may_write {
             writes.extend(self.work.writable());

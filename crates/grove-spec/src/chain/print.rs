@@ -154,14 +154,13 @@ pub fn step_json(step: &Step) -> Value {
 fn expand_json(expand: &Expand) -> Value {
     let mut object = Map::new();
     let keys = expand.keys();
-    match &expand.items {
+    if let Some(items) = &expand.items {
         // One without items is a list all the same.
-        Some(items) => object.insert("items".to_owned(), items.clone().into()),
-        None => {
-            let from = json!({"output": expand.output, "path": expand.path});
-            object.insert("from".to_owned(), from)
-        }
-    };
+        object.insert("items".to_owned(), items.clone().into());
+    } else {
+        let from = json!({"output": expand.output, "path": expand.path});
+        object.insert("from".to_owned(), from);
+    }
     object.extend(keys.into_iter().filter(|(key, _)| key != "items"));
     object.into()
 }

@@ -255,7 +255,7 @@ impl StepReader<'_> {
             match &*entry.key {
                 key if known.contains(&key) => {}
                 "worktree" | "baseRef" | "cwd" if may_have_worktree => {
-                    _ = settings.take(entry, self)
+                    _ = settings.take(entry, self);
                 }
                 "agent" | "task" | "as" | "worktree" | "baseRef" | "cwd" | "count" => {
                     let message = format!(

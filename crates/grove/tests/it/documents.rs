@@ -23,6 +23,9 @@ pub(crate) fn document(path: &str) -> String {
     text.unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+/// The folder below the home in which the commands run.
+const WORK: &str = "work";
+
 /// A shell in an empty home with `grove` on the path, and a model that answers as the guide tells.
 struct Shell {
     home: tempfile::TempDir,
@@ -32,12 +35,23 @@ struct Shell {
 impl Shell {
     fn new() -> Self {
         let home = tempfile::tempdir_in(grove_testkit::session::place()).unwrap();
-        symlink(repository().join("docs"), home.path().join("docs")).unwrap();
+        // A home folder itself is no place for children.
+        std::fs::create_dir(home.path().join(WORK)).unwrap();
+        symlink(
+            repository().join("docs"),
+            home.path().join(WORK).join("docs"),
+        )
+        .unwrap();
         std::fs::create_dir(home.path().join("bin")).unwrap();
         if let Ok(claude) = Need::Claude.find() {
             symlink(claude, home.path().join("bin/claude")).unwrap();
         }
-        let pages = home.path().join("pages.txt").display().to_string();
+        let pages = home
+            .path()
+            .join(WORK)
+            .join("pages.txt")
+            .display()
+            .to_string();
         let replies = [
             Reply::call("bash", json!({ "command": "ls live | wc -l" })),
             Reply::text("There is one."),
@@ -80,7 +94,7 @@ impl Shell {
         let mut shell = Command::new("sh");
         shell
             .args(["-c", &format!("exec 2>&1\n{line}")])
-            .current_dir(self.home.path())
+            .current_dir(self.home.path().join(WORK))
             .env_clear();
         shell
             .env("PATH", path)

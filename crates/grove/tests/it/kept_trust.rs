@@ -114,8 +114,11 @@ fn trust_shows_what_is_in_new_files_and_escapes_it() {
         "project/.grove/skills/near/data.bin",
         b"\xff\xfe".as_slice(),
     );
-    let lines: String = (0..400).map(|n| format!("line {n}\n")).collect();
-    session.file("project/.grove/skills/near/long.md", lines);
+    let lines: Vec<String> = (0..400).map(|n| format!("line {n}")).collect();
+    session.file(
+        "project/.grove/skills/near/long.md",
+        lines.join("\n") + "\n",
+    );
     session.file("project/.grove/config.toml", "# secret-marker\n");
     let shown = session.done("trust --dry-run").stdout;
     assert!(shown.contains("    | Do it.\n"), "{shown}");

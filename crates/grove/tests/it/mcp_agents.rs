@@ -109,7 +109,7 @@ fn agents_with_one_alias_are_said_and_the_bundled_ones_can_ask() {
     let session = crate::session();
     for (name, aliases) in [("one", "helper"), ("two", "helper"), ("three", "one")] {
         let fields = format!("aliases: {aliases}\n");
-        session.definition(&format!("home/.grove/agents/{name}.md"), &fields, "x");
+        session.definition(format!("home/.grove/agents/{name}.md"), &fields, "x");
     }
     let list = session.json("agents list");
     let said = |name: &str| -> Vec<String> {

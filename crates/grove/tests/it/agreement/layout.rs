@@ -200,7 +200,7 @@ impl Layout {
             writeln!(text, "[skills.entries.{name}]\nenabled = false").unwrap();
         }
         if settings.variable_given {
-            let given = "[skills.entries.keyed]\nenv = { GROVE_TEST_TOKEN = 'x' }";
+            let given = "[skills.entries.keyed]\nenv = { GROVE_TEST_TOKEN = 'x' }\nproject = true";
             writeln!(text, "{given}").unwrap();
         }
         text

@@ -119,7 +119,7 @@ fn with_checks() -> (ModelServer, Session) {
     let (server, session) = workers();
     for folder in ["", "sub/"] {
         session.file(
-            &format!("project/{folder}check.sh"),
+            format!("project/{folder}check.sh"),
             "grep -q right /dev/null\n",
         );
     }
@@ -132,7 +132,7 @@ fn with_checks() -> (ModelServer, Session) {
     (server, session)
 }
 
-fn acceptance_of(session: &Session, task: &str, acceptance: Value) -> Value {
+fn acceptance_of(session: &Session, task: &str, acceptance: &Value) -> Value {
     let request = json!({ "agent": "worker", "task": task, "acceptance": acceptance });
     session.file("request.json", request.to_string());
     let request = session.path("request.json").display().to_string();
@@ -161,14 +161,14 @@ fn no_child_decides_about_what_a_check_relies_on_however_it_is_named() {
     ] {
         let (_server, session) = with_checks();
         let check = check.replace("WHOLE", &session.path("project").display().to_string());
-        let run = acceptance_of(&session, task, json!({ "verify": [check] }));
+        let run = acceptance_of(&session, task, &json!({ "verify": [check] }));
         assert_eq!(run["acceptance"], "rejected", "{task}: {check}: {run}");
     }
     // What the person says is protected, and nothing else.
     for (protect, acceptance) in [(&[][..], "verified"), (&["**/*.sh"], "rejected")] {
         let (_server, session) = with_checks();
         let asked = json!({ "verify": ["sh run-all"], "protect": protect });
-        let run = acceptance_of(&session, pass, asked);
+        let run = acceptance_of(&session, pass, &asked);
         assert_eq!(run["acceptance"], acceptance, "{protect:?}: {run}");
     }
 }
@@ -185,7 +185,7 @@ fn a_check_in_a_tree_of_its_own_has_what_version_control_ignores() {
     git(&session, "add -A");
     git(&session, "commit -q -m second");
     let asked = json!({ "verify": ["sh check.sh"] });
-    let run = acceptance_of(&session, "echo false > check.sh", asked);
+    let run = acceptance_of(&session, "echo false > check.sh", &asked);
     assert_eq!(run["acceptance"], "verified", "{run}");
     assert!(!session.has("project/left"), "the tree is thrown away");
 }
@@ -194,7 +194,7 @@ fn a_check_in_a_tree_of_its_own_has_what_version_control_ignores() {
 fn what_a_check_does_to_the_work_is_recorded() {
     let (_server, session) = with_checks();
     let asked = json!({ "verify": ["echo wrong > answer", "true"] });
-    let run = acceptance_of(&session, "echo right > answer", asked);
+    let run = acceptance_of(&session, "echo right > answer", &asked);
     assert_eq!(run["acceptance"], "verified", "{run}");
     let id = run["id"].as_str().unwrap();
     let ledger = session.json(["runs", "ledger", id]);

@@ -59,7 +59,7 @@ fn an_answer_is_in_its_file_whoever_wrote_it_and_what_was_there_before_is_not_it
             session.file("project/out.md", before);
             let path = session.path("project/out.md");
             let file = std::fs::File::options().write(true).open(path).unwrap();
-            let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3_600);
+            let later = std::time::SystemTime::now() + std::time::Duration::from_hours(1);
             file.set_modified(later).unwrap();
         }
         let run = run_of(

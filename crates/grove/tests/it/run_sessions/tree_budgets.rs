@@ -22,10 +22,10 @@ fn spent(run: &Value) -> u64 {
 /// all of it has one budget, and beyond it nobody makes more than the request that was under way.
 #[test]
 fn a_budget_bears_everybody_in_a_tree_and_one_request_of_each_more() {
-    needs![Claude, Codex, Copilot, Pi, Node];
     const BUDGET: u64 = 600;
     // Three that lead, one below each of them, and the program.
     const LIVE: u64 = 7;
+    needs![Claude, Codex, Copilot, Pi, Node];
     let (asked, answered) = (AtomicU64::new(0), Arc::new(AtomicU64::new(0)));
     let answers = Arc::clone(&answered);
     let server = ModelServer::start(Script::chosen_by(move |_, request| {
@@ -82,8 +82,8 @@ fn a_budget_bears_everybody_in_a_tree_and_one_request_of_each_more() {
 /// Of the built-in engine and of a program.
 #[test]
 fn whoever_goes_on_has_what_is_left_and_no_more() {
-    needs![Claude, Codex, Copilot, Pi, Node];
     const BUDGET: u64 = 100;
+    needs![Claude, Codex, Copilot, Pi, Node];
     for words in [
         ["--model", "anthropic/m"].as_slice(),
         &[

@@ -284,15 +284,12 @@ fn taken(config: &mut Map<String, Value>, name: &str) -> Result<Option<String>, 
 
 /// Takes the package out of what is to be written; `false` and nothing mean none, which is an empty one.
 fn taken_package(config: &mut Map<String, Value>) -> Result<Option<String>, CommandError> {
-    match config.get("package") {
-        Some(Value::Null | Value::Bool(false)) => {
-            config.remove("package");
-            Ok(Some(String::new()))
-        }
-        _ => {
-            let package = taken(config, "package")?;
-            Ok(package.map(|text| if text == "false" { String::new() } else { text }))
-        }
+    if let Some(Value::Null | Value::Bool(false)) = config.get("package") {
+        config.remove("package");
+        Ok(Some(String::new()))
+    } else {
+        let package = taken(config, "package")?;
+        Ok(package.map(|text| if text == "false" { String::new() } else { text }))
     }
 }
 
