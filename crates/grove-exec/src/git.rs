@@ -356,6 +356,9 @@ impl Git {
         if patch.is_empty() {
             return Ok(staged(Vec::new()));
         }
+        // A merge wants files to look as the index remembers them, also those that were only written anew. That some do
+        // not is no failure here.
+        let _ = self.run(folder, &["update-index", "-q", "--refresh"], &[], None);
         let strip = strip(below);
         let words = [
             "apply",

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use grove_plan::{
-    Accepted, Attempt, CallId, CapturedWork, Check, CheckEnd, CheckResult, Command, Contract,
-    Delivered, EffectId, EffectKind, Ending, Event, Execution, Expanded, Fact, FanOut, Finish,
-    GroupRules, Item, ModelFailure, Node, NodeId, NodeState, OnComplete, Outcome, Output, Plan,
-    Proof, Question, ReviewPlan, ReviewVerdict, Seen, State, Step, Times, TreeBefore, Usage, Wish,
-    Work, WorkConflict, WorktreePlan, advance, begin_with_earlier_work, fold,
+    Accepted, Attempt, CallId, CapturedWork, Cause, Check, CheckEnd, CheckResult, Command,
+    Contract, Delivered, EffectId, EffectKind, Ending, Event, Execution, Expanded, Fact, FanOut,
+    Finish, GroupRules, Item, ModelFailure, Node, NodeId, NodeState, OnComplete, Outcome, Output,
+    Plan, Proof, Question, ReviewPlan, ReviewVerdict, Seen, State, Step, Times, TreeBefore, Usage,
+    Wish, Work, WorkConflict, WorktreePlan, advance, begin_with_earlier_work, fold,
 };
 use grove_spec::Digest;
 use proptest::prelude::*;
@@ -369,9 +369,14 @@ fn check(world: &World, was: &State) {
     }
     let state = &world.state;
     let last = world.journal.last().map(|event| &event.fact);
+    // A node that failed because the work of others could not be merged waits for one of them to go on.
+    let has_conflict = |id: &NodeId| {
+        let before = &was.nodes[id].execution;
+        matches!(before, Execution::Failed(Cause::Conflict(_)))
+    };
     let is_resumed = |id: &NodeId| {
         matches!(last, Some(Fact::Wanted { wish: Wish::Resume { node, .. } | Wish::Answer { node, .. }, .. })
-            if node == id || was.nodes[id].execution == Execution::Skipped || *id == NodeId::from(LIST))
+            if node == id || was.nodes[id].execution == Execution::Skipped || has_conflict(id) || *id == NodeId::from(LIST))
     };
     assert_eq!(fold(&world.plan, &world.journal).as_ref(), Ok(state));
     // What may begin is looked for where a node changed; to look after every event finds no more.

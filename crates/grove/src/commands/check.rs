@@ -292,11 +292,18 @@ fn print_summary(snapshot: &Snapshot, checked: Checked, findings: usize, out: &m
     });
 }
 
+/// The word for people of a state that was counted.
+fn in_words(word: &'static str) -> &'static str {
+    let mut all = State::ALL.into_iter();
+    let state = all.find(|state| state.as_str() == word);
+    state.map_or(word, State::in_words)
+}
+
 fn print_states<E: Entry>(entries: Entries<'_, E>, noun: &str, out: &mut Output) {
     let states = count_states(entries.all.iter());
     let states = states
         .iter()
-        .map(|(state, count)| format!("{count} {state}"));
+        .map(|(state, count)| format!("{count} {}", in_words(state)));
     let states: Vec<String> = states.collect();
     out.line(&format!(
         "{}: {}",

@@ -94,7 +94,9 @@ fn print_review(review: &Review, environment: &Environment, out: &mut Output) {
     for file in &review.new {
         out.line(&format!("  new {}", one_line(file)));
         match review.text_of(file) {
-            Some(text) => out.text(&content(&text, &mut left)),
+            Some(text) => content(&text, &mut left)
+                .lines()
+                .for_each(|line| out.line(line)),
             None => out.line("    not shown: it is no text, too long, or has settings"),
         }
     }

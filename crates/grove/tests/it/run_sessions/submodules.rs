@@ -9,14 +9,18 @@ use super::worktrees::{applies, git, git_in, last_id, repository, worktrees};
 
 const CHECK_OUT: &str = "git -c protocol.file.allow=always submodule update --init -q";
 
-/// A repository with a submodule `lib/inner`, which is checked out.
-fn with_submodule() -> (ModelServer, Session) {
-    let (server, session) = repository();
-    // Children check the submodule out, which the sandbox leaves to the person.
+/// Lets children use git in the repository, which the sandbox leaves to the person.
+pub(super) fn in_the_open(session: &Session) {
     session.file(
         USER_CONFIG,
         "[runs]\nmodel = 'anthropic/m'\nsandbox = 'off'\n",
     );
+}
+
+/// A repository with a submodule `lib/inner`, which is checked out.
+fn with_submodule() -> (ModelServer, Session) {
+    let (server, session) = repository();
+    in_the_open(&session);
     session.file("origin/l.txt", "one\n");
     git_in(&session, "origin", "init -q -b main");
     git_in(&session, "origin", "add -A");
@@ -174,6 +178,7 @@ fn a_submodule_leads_nobody_to_other_repositories_and_runs_nothing() {
 #[test]
 fn pointers_to_large_files_and_renamed_branches_are_no_obstacle() {
     let (_server, session) = repository();
+    in_the_open(&session);
     session.file(
         "project/.gitattributes",
         "*.bin filter=lfs diff=lfs merge=lfs -text\n",

@@ -7,6 +7,7 @@ use grove_testkit::session::{Session, USER_CONFIG};
 use serde_json::{Value, json};
 
 use super::graphs::{scene, states};
+use super::submodules::in_the_open;
 use super::worktrees::{applies, git, git_in, last_id, patch, worktrees};
 use super::{bash, end_all, run_of, within};
 
@@ -350,6 +351,7 @@ fn a_named_beginning_counts_for_first_steps_and_for_the_step_that_names_it() {
 #[test]
 fn what_is_done_in_a_submodule_stays_a_patch_of_its_own_step() {
     let (_server, session) = repository();
+    in_the_open(&session);
     session.file("origin/l.txt", "one\n");
     git_in(&session, "origin", "init -q -b main");
     git_in(&session, "origin", "add -A");

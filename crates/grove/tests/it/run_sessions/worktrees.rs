@@ -319,6 +319,7 @@ fn undo_after_apply_takes_back_the_patch_and_nothing_else() {
     // A second time there is nothing to apply, and what came before is not undone instead.
     session.grove("undo").ok();
     session.grove(["runs", "apply", &id]).ok();
+    assert_eq!(git(&session, "status --porcelain"), after);
     session
         .grove(["runs", "apply", &id])
         .ok()
