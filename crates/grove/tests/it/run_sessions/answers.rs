@@ -119,7 +119,7 @@ fn sessions_at(columns: usize) -> String {
         }
         let shown = with_words(&session, &pane.text(&["-S", "-"]));
         let shown = shown.strip_prefix("$ grove\n").unwrap_or(&shown);
-        all += &["$ ", line, "\n", &shown, "\n\n"].concat();
+        all += &["$ ", line, "\n", shown, "\n\n"].concat();
     }
     all
 }
