@@ -51,6 +51,7 @@ static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(|| {
         facts: &Facts::default(),
         names: None,
         rules: Rules::GROVE,
+        used: &|_| 0,
         diagnostics: Vec::new(),
     })
 });

@@ -286,6 +286,7 @@ fn a_recording_answers_a_program_and_no_other_task() {
 
 #[test]
 fn programs_ask_providers_of_every_interface_that_they_speak() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     for engine in ["pi", "copilot"] {
         for api in ["anthropic", "openai-responses", "openai-chat"] {
             let server = server(json!({ "otherwise": { "text": "Done." } }));
@@ -306,6 +307,7 @@ fn programs_ask_providers_of_every_interface_that_they_speak() {
 
 #[test]
 fn a_provider_that_an_engine_cannot_ask_is_refused_before_the_start() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     let server = server(json!({ "otherwise": { "text": "Done." } }));
     let session = scene(&server);
     for (engine, model, expected) in [
@@ -337,6 +339,7 @@ fn a_provider_that_an_engine_cannot_ask_is_refused_before_the_start() {
 
 #[test]
 fn what_a_program_complains_about_is_the_cause_of_the_run() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     let server = server(json!({}));
     let session = scene(&server);
     for (script, expected) in [

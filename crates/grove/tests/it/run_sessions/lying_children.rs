@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Mutex;
 
+use grove_testkit::needs;
 use grove_testkit::session::Session;
 use serde_json::{Value, json};
 
@@ -156,6 +157,7 @@ fn play(child: &Child, (engine, provider, tool): (&str, &str, &str)) -> (Session
 
 #[test]
 fn no_engine_lets_the_work_of_a_child_that_lies_count() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     let wrong = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for engine in engines() {
@@ -180,6 +182,7 @@ fn no_engine_lets_the_work_of_a_child_that_lies_count() {
 
 #[test]
 fn what_a_child_called_and_what_came_of_it_is_in_every_view_whatever_drives_it() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     for engine in engines() {
         let child = Child {
             name: "looks",
@@ -216,6 +219,7 @@ fn what_a_child_called_and_what_came_of_it_is_in_every_view_whatever_drives_it()
 
 #[test]
 fn a_level_that_compares_calls_is_refused_where_an_engine_does_not_tell_them() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     let server = server(json!({ "otherwise": { "text": "Done." } }));
     let session = scene(&server);
     session.file("bin/agent", "#!/bin/sh\nexit 0\n");
