@@ -198,6 +198,27 @@ fn the_guide_prints_what_it_shows() {
     }
 }
 
+#[test]
+fn the_readme_prints_what_it_shows() {
+    let shell = Shell::new();
+    let readme = document("README.md");
+    let sessions = sessions(&readme);
+    assert_eq!(sessions.len(), 2, "the README has other commands");
+    for (command, expected) in sessions {
+        let printed = shell.run(&command);
+        let lines: Vec<&str> = printed.lines().map(str::trim_end).collect();
+        assert!(shows(&expected, &lines), "$ {command}\n{printed}");
+    }
+    let example = readme.split("```toml\n").nth(1).expect("an example");
+    let example = example.split("\n```").next().unwrap_or_default();
+    let file = shell.home.path().join(".config/grove/config.toml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, example).unwrap();
+    let printed = shell.run("grove config; echo \"exit code $?\"");
+    assert!(printed.ends_with("exit code 0\n"), "{printed}");
+    assert!(printed.contains("local/small"), "{printed}");
+}
+
 /// Every query on the page about the journal runs over a journal, and every column is on the page.
 #[test]
 fn the_journal_is_as_its_page_says() {
