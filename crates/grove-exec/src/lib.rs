@@ -7,6 +7,7 @@ mod bounded_output;
 mod clock;
 mod git;
 mod keeper;
+mod own_children;
 mod owner;
 mod processes;
 mod program_input;

@@ -7,6 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use super::GitError;
+use crate::own_children::OwnChild;
 
 /// One command takes no longer.
 const LIMIT: Duration = Duration::from_mins(5);
@@ -25,8 +26,8 @@ pub(super) fn finish(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let child = command.spawn();
-    let mut child = child.map_err(|error| GitError::NotThere(error.to_string()))?;
+    let started = OwnChild::start(|| command.spawn(), |child| Some(child.id()));
+    let (mut child, _own) = started.map_err(|error| GitError::NotThere(error.to_string()))?;
     let pid = child.id();
     let (done, ended) = channel::<()>();
     let read = std::thread::scope(|scope| {

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
@@ -14,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Order, Report, SealedOrder, SealedReport};
 use crate::bounded_output::{BoundedOutput, OutputBounds};
+use crate::own_children::{self, OwnChild};
 use crate::processes::end_strays;
 
 /// A keeper that says nothing for so long after its limit is gone or stuck.
@@ -44,14 +44,6 @@ pub struct ProcessEnd {
     pub report: Report,
     /// What the tree wrote.
     pub output: BoundedOutput,
-}
-
-/// The keepers that this process has started and that run now. It is locked while one is started, so that whoever looks
-/// for strays knows everybody.
-static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
-
-fn running() -> MutexGuard<'static, Vec<u32>> {
-    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How somebody is told to stop: softly, and then at once.
@@ -201,20 +193,16 @@ impl Keeper {
         }
     }
 
-    fn start(&self, mark: &str) -> Result<(Child, Running), ExecError> {
-        let mut all = running();
-        let child = Command::new(&self.program)
+    fn start(&self, mark: &str) -> Result<(Child, OwnChild), ExecError> {
+        let mut keeper = Command::new(&self.program);
+        keeper
             .args(&self.arguments)
             .arg(mark)
             .env_clear()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(ExecError::NoKeeper)?;
-        let pid = child.id();
-        all.extend(pid);
-        Ok((child, Running { pid }))
+            .stderr(Stdio::piped());
+        OwnChild::start(|| keeper.spawn(), Child::id).map_err(ExecError::NoKeeper)
     }
 }
 
@@ -228,7 +216,7 @@ fn chance_word() -> Result<String, ExecError> {
 
 /// What a killed keeper left behind has become our child: it is ended here. Returns what could not be ended.
 async fn end_what_is_left() -> Vec<u32> {
-    let ended = tokio::task::spawn_blocking(|| end_strays(|| running().clone(), STRAYS));
+    let ended = tokio::task::spawn_blocking(|| end_strays(own_children::ids, STRAYS));
     let left = ended.await.map(|ended| ended.left).unwrap_or_default();
     super::ids(&left)
 }
@@ -237,16 +225,5 @@ async fn tell(input: Option<&mut ChildStdin>) {
     if let Some(input) = input {
         let _ = input.write_all(b"end\n").await;
         let _ = input.flush().await;
-    }
-}
-
-/// A keeper that runs, so that nobody takes it for something that was left behind.
-struct Running {
-    pid: Option<u32>,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        running().retain(|pid| Some(*pid) != self.pid);
     }
 }
