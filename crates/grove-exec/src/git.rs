@@ -81,7 +81,7 @@ pub struct RepositoryPlace {
 }
 
 /// What came of applying a patch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AppliedPatch {
     /// The files that are in conflict afterwards.
     pub conflicts: Vec<String>,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use grove_engine::view::subagent_tool::SUBAGENT;
 use grove_skills::Look;
 use grove_skills::disclosure::SessionCell;
 use grove_spec::text::one_line;
@@ -91,7 +92,7 @@ impl Connection {
     }
 
     fn tools(&self) -> Vec<Tool> {
-        let subagent = self.served.subagents.as_deref().map(subagents::tool);
+        let subagent = self.served.engine.as_ref().map(|_| subagents::tool());
         tools::all().into_iter().chain(subagent).collect()
     }
 
@@ -140,7 +141,7 @@ impl ServerHandler for Connection {
             .build();
         let mut config = ServerConfig::new(capabilities);
         config.server_info = Implementation::new("grove", env!("CARGO_PKG_VERSION"));
-        let delegating = self.served.subagents.as_ref().map_or("", |_| DELEGATING);
+        let delegating = self.served.engine.as_ref().map_or("", |_| DELEGATING);
         config.instructions = Some(format!("{INSTRUCTIONS}{delegating}"));
         config
     }
@@ -184,13 +185,8 @@ impl ServerHandler for Connection {
                 .await?
             }
             name => {
-                if let Some(subagents) = self
-                    .served
-                    .subagents
-                    .as_ref()
-                    .filter(|it| it.tool().0 == name)
-                {
-                    let answer = subagents::answer(subagents, &self.under_way, arguments, &context);
+                if let Some(engine) = self.served.engine.as_ref().filter(|_| name == SUBAGENT) {
+                    let answer = subagents::answer(engine, &self.under_way, arguments, &context);
                     return Ok(answer.await?.into());
                 }
                 let names: Vec<String> = self
@@ -229,7 +225,7 @@ impl ServerHandler for Connection {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         Ok(ListResourceTemplatesResult::with_all_items(
-            resources::templates(self.served.subagents.is_some()),
+            resources::templates(self.served.engine.is_some()),
         ))
     }
 
@@ -238,10 +234,10 @@ impl ServerHandler for Connection {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let subagents = self.served.subagents.clone();
-        let reading = self.run(&context, move |library, _, _| match &subagents {
-            Some(subagents) if resources::run_of(&request.uri).is_some() => {
-                resources::read_run(&**subagents, &request.uri)
+        let engine = self.served.engine.clone();
+        let reading = self.run(&context, move |library, _, _| match &engine {
+            Some(engine) if resources::run_of(&request.uri).is_some() => {
+                resources::read_run(engine, &request.uri)
             }
             _ => resources::read(library, &request.uri),
         });
@@ -347,9 +343,9 @@ impl ServerHandler for Connection {
     ) {
         let call = cancelled.request_id.as_ref();
         let run = call.and_then(|call| self.under_way.cancel(call));
-        if let (Some(run), Some(subagents)) = (run, self.served.subagents.clone()) {
+        if let (Some(run), Some(engine)) = (run, self.served.engine.clone()) {
             // Only whoever says so wants it to stop: a client that is gone has said nothing.
-            let stopping = tokio::task::spawn_blocking(move || subagents.cancelled(&run));
+            let stopping = tokio::task::spawn_blocking(move || engine.cancel_awaited(&run));
             let _ = stopping.await;
         }
     }

@@ -4,6 +4,7 @@
 //! Code 2.1.197, which puts its session into the environment of a server that it starts, and with Codex 0.166.0; a host that
 //! tells nothing leaves it to the request.
 
+use grove_engine::HostFacts;
 use rmcp::RoleServer;
 use rmcp::model::JsonObject;
 use rmcp::service::RequestContext;
@@ -12,19 +13,6 @@ use serde_json::Value;
 /// The longest text that is taken of a host.
 const MAX_FACT: usize = 200;
 
-/// What is known of whoever calls.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HostFacts {
-    /// What it calls itself.
-    pub name: Option<String>,
-    /// The conversation.
-    pub session: Option<String>,
-    /// The model that speaks.
-    pub model: Option<String>,
-    /// The name of the call, which is the same when the call is made again.
-    pub call: Option<String>,
-}
-
 /// Where `_meta` has a conversation, as JSON pointers, by whoever writes it so.
 const SESSIONS: [&str; 2] = ["/grove~1session", "/x-codex-turn-metadata/session_id"];
 /// Where it has a model.
@@ -32,25 +20,27 @@ const MODELS: [&str; 2] = ["/grove~1model", "/x-codex-turn-metadata/model"];
 /// Where it has the name of a call.
 const CALLS: [&str; 3] = ["/grove~1call", "/claudecode~1toolUseId", "/callId"];
 
-impl HostFacts {
-    pub(crate) fn of(context: &RequestContext<RoleServer>, arguments: &JsonObject) -> Self {
-        let name = context.client_info().map(|client| client.name);
-        let meta = serde_json::to_value(&context.meta).unwrap_or_default();
-        Self::told(name.as_deref(), &meta, arguments)
-    }
+/// The host of a call, as it tells of itself.
+pub(crate) fn host_facts(
+    context: &RequestContext<RoleServer>,
+    arguments: &JsonObject,
+) -> HostFacts {
+    let name = context.client_info().map(|client| client.name);
+    let meta = serde_json::to_value(&context.meta).unwrap_or_default();
+    facts_in(name.as_deref(), &meta, arguments)
+}
 
-    fn told(name: Option<&str>, meta: &Value, arguments: &JsonObject) -> Self {
-        let in_meta = |places: &[&str]| {
-            let mut values = places.iter().filter_map(|place| meta.pointer(place));
-            values.find_map(Value::as_str).and_then(fact)
-        };
-        let said = |name: &str| arguments.get(name).and_then(Value::as_str).and_then(fact);
-        Self {
-            name: name.and_then(fact),
-            session: in_meta(&SESSIONS).or_else(|| said("parentSession")),
-            model: in_meta(&MODELS).or_else(|| said("parentModel")),
-            call: in_meta(&CALLS),
-        }
+fn facts_in(name: Option<&str>, meta: &Value, arguments: &JsonObject) -> HostFacts {
+    let in_meta = |places: &[&str]| {
+        let mut values = places.iter().filter_map(|place| meta.pointer(place));
+        values.find_map(Value::as_str).and_then(fact)
+    };
+    let said = |name: &str| arguments.get(name).and_then(Value::as_str).and_then(fact);
+    HostFacts {
+        name: name.and_then(fact),
+        session: in_meta(&SESSIONS).or_else(|| said("parentSession")),
+        model: in_meta(&MODELS).or_else(|| said("parentModel")),
+        call: in_meta(&CALLS),
     }
 }
 
@@ -71,7 +61,7 @@ mod tests {
         let said = |value: Value| value.as_object().cloned().unwrap_or_default();
         let arguments = said(json!({ "parentModel": "asked", "parentSession": "r1.1" }));
         let meta = json!({ "claudecode/toolUseId": "toolu_1", "progressToken": 2 });
-        let claude = HostFacts::told(Some("claude-code"), &meta, &arguments);
+        let claude = facts_in(Some("claude-code"), &meta, &arguments);
         assert_eq!(claude.call.as_deref(), Some("toolu_1"));
         assert_eq!(claude.model.as_deref(), Some("asked"));
         assert_eq!(claude.session.as_deref(), Some("r1.1"));
@@ -79,16 +69,16 @@ mod tests {
             "callId": "call_1",
             "x-codex-turn-metadata": { "session_id": "01a1", "model": "gpt-5" },
         });
-        let codex = HostFacts::told(Some("codex-mcp-client"), &meta, &arguments);
+        let codex = facts_in(Some("codex-mcp-client"), &meta, &arguments);
         assert_eq!(codex.call.as_deref(), Some("call_1"));
         assert_eq!(codex.model.as_deref(), Some("gpt-5"));
         assert_eq!(codex.session.as_deref(), Some("01a1"));
         let meta = json!({ "grove/model": "told", "grove/session": "s", "grove/call": 5 });
-        let told = HostFacts::told(None, &meta, &arguments);
+        let told = facts_in(None, &meta, &arguments);
         assert_eq!(told.model.as_deref(), Some("told"));
         assert_eq!((told.session.as_deref(), told.call), (Some("s"), None));
         let long = json!({ "grove/model": "x".repeat(MAX_FACT + 1), "grove/session": "a\nb" });
-        let hostile = HostFacts::told(Some(""), &long, &JsonObject::new());
+        let hostile = facts_in(Some(""), &long, &JsonObject::new());
         assert_eq!(hostile, HostFacts::default());
     }
 }

@@ -11,6 +11,7 @@ mod agents;
 mod chains;
 mod changes;
 mod connection;
+mod errors;
 mod frontmatter;
 mod gate;
 pub mod host_config;
@@ -33,10 +34,8 @@ mod tools;
 mod wording;
 mod work;
 
-pub use host_facts::HostFacts;
 pub use http::HttpOptions;
 pub use server::{ServeError, Server};
-pub use subagents::{AwaitedRun, Called, SubagentAnswer, SubagentCall, Subagents, Waited};
 pub use token::Token;
 
 /// The README's example is a test.

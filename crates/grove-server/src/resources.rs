@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use grove_catalog::snapshot::Skill;
+use grove_engine::Engine;
 use grove_skills::{Look, ReadRefusal};
 use grove_spec::text::one_line;
 use rmcp::ErrorData;
@@ -12,7 +13,6 @@ use crate::mime::kind_of;
 use crate::pages;
 use crate::served_library::ServedLibrary;
 use crate::skill_paths::{OWN_FILE, SkillPaths, uri};
-use crate::subagents::Subagents;
 use crate::work::Work;
 
 /// The largest file that is given: a client that wants more has the file itself.
@@ -105,11 +105,8 @@ pub(crate) fn bytes_of(library: &ServedLibrary, uri: &str) -> Option<Vec<u8>> {
 }
 
 /// A run as a resource.
-pub(crate) fn read_run(
-    subagents: &dyn Subagents,
-    uri: &str,
-) -> Result<ResourceContents, ErrorData> {
-    let run = run_of(uri).and_then(|run| subagents.resource(run));
+pub(crate) fn read_run(engine: &Engine, uri: &str) -> Result<ResourceContents, ErrorData> {
+    let run = run_of(uri).and_then(|run| engine.run_json(run));
     match run {
         Some((json, _)) => Ok(ResourceContents::text(json, uri).with_mime_type(RUN_TYPE)),
         None => Err(unknown(uri)),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use grove_engine::Engine;
 use grove_skills::live::LiveLibrary;
 use rmcp::service::{QuitReason, ServerInitializeError};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -12,7 +13,6 @@ use crate::gate::Gated;
 use crate::http::{self, HttpOptions, Listening};
 use crate::lines::Lines;
 use crate::served_library::ServedLibrary;
-use crate::subagents::Subagents;
 
 /// The longest message that is read.
 pub(crate) const MAX_MESSAGE: usize = 4 << 20;
@@ -56,7 +56,7 @@ pub struct Server {
 pub(crate) struct Served {
     pub(crate) library: Arc<ServedLibrary>,
     /// None where nobody can be delegated to.
-    pub(crate) subagents: Option<Arc<dyn Subagents>>,
+    pub(crate) engine: Option<Arc<Engine>>,
 }
 
 impl Server {
@@ -65,15 +65,15 @@ impl Server {
         Self {
             served: Served {
                 library: Arc::new(ServedLibrary::new(library)),
-                subagents: None,
+                engine: None,
             },
         }
     }
 
     /// The same with the tool `subagent`.
     #[must_use]
-    pub fn with_subagents(mut self, subagents: Arc<dyn Subagents>) -> Self {
-        self.served.subagents = Some(subagents);
+    pub fn with_engine(mut self, engine: Arc<Engine>) -> Self {
+        self.served.engine = Some(engine);
         self
     }
 

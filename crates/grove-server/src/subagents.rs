@@ -1,13 +1,14 @@
-//! The tool `subagent`: what the server needs of runs, and how a call of it is answered.
+//! The tool `subagent`: calls of it are answered by the engine.
 //!
-//! The server owns no run. Whoever implements [`Subagents`] submits them to the journal, where a supervisor finds them; here
-//! is waited for what becomes of them, progress is told, and a cancelled call is heard. Ending the server ends none of this
-//! but the waiting.
+//! The server owns no run. The engine submits them to the journal, where a supervisor finds them; the server waits for
+//! their results, tells of progress and hears cancelled calls. Ending the server ends nothing but the waiting.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use grove_engine::view::subagent_tool::{self, Caller};
+use grove_engine::{AwaitedRun, Called, Engine, SubagentAnswer, SubagentCall, Waited};
 use grove_spec::text::{one_line, without_controls};
 use rmcp::model::{
     CallToolResult, ContentBlock, JsonObject, MetaObject, ProgressNotificationParam, RequestId,
@@ -18,7 +19,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::host_facts::HostFacts;
+use crate::host_facts::host_facts;
 
 /// What a result says of a run for programs, beside the text for models.
 const RUN_META: &str = "grove/run";
@@ -27,108 +28,21 @@ const POLL: Duration = Duration::from_millis(25);
 /// How often it is looked even though nothing is new: somebody has to see to it that the work is done.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// What the server needs of runs.
-pub trait Subagents: Send + Sync {
-    /// The tool as a host offers it to its model: its name, what it is for, and the schema of its arguments.
-    fn tool(&self) -> (&'static str, String, Value);
-
-    /// Does what a call asks for, or says which run is to be waited for. May touch files; does not wait.
-    fn call(&self, call: &SubagentCall) -> Result<Called, String>;
-
-    /// How a run is that is waited for. `is_last` asks for an answer whatever there is to tell.
-    fn look(&self, awaited: &mut AwaitedRun, is_last: bool) -> Result<Waited, String>;
-
-    /// Whoever waited for it does not want it any more.
-    fn cancelled(&self, run: &str);
-
-    /// A number that changes with the journal.
-    fn version(&self) -> u64;
-
-    /// A run as a resource: its JSON, and a number that changes when the run does.
-    fn resource(&self, run: &str) -> Option<(String, u64)>;
-}
-
-/// A call of the tool.
-#[derive(Debug, Clone)]
-pub struct SubagentCall {
-    /// What was said.
-    pub arguments: JsonObject,
-    /// Who said it.
-    pub host: HostFacts,
-}
-
-/// What came of a call at once.
-#[derive(Debug)]
-pub enum Called {
-    /// Everything.
-    Done(SubagentAnswer),
-    /// A run, which is waited for.
-    Awaits(AwaitedRun),
-}
-
-/// A run that is waited for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AwaitedRun {
-    /// Its id.
-    pub run: String,
-    /// The token of its owner, where the caller gave it or is given it now.
-    pub token: Option<String>,
-    /// What is said above the answer.
-    pub preface: String,
-    /// How long is waited.
-    pub limit: Duration,
-    /// Up to which event the caller was told.
-    pub told: u64,
-    /// Whether whoever cancels the call wants the run to stop.
-    pub stops_with_call: bool,
-}
-
-/// How it is with a run that is waited for.
-#[derive(Debug)]
-pub enum Waited {
-    /// It is over, or waits for somebody.
-    Over(SubagentAnswer),
-    /// It goes on; what happened last, if something did.
-    GoesOn(Option<String>),
-}
-
-/// An answer of the tool.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SubagentAnswer {
-    /// For the model.
-    pub text: String,
-    /// Whether it is a failure.
-    pub is_error: bool,
-    /// For programs.
-    pub data: Option<Value>,
-}
-
-impl SubagentAnswer {
-    /// A text and nothing else.
-    pub fn text(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            is_error: false,
-            data: None,
-        }
+fn into_result(answer: SubagentAnswer) -> CallToolResult {
+    let content = vec![ContentBlock::text(
+        without_controls(&answer.text).into_owned(),
+    )];
+    let mut result = if answer.is_error {
+        CallToolResult::error(content)
+    } else {
+        CallToolResult::success(content)
+    };
+    if let Some(data) = answer.data {
+        let mut meta = MetaObject::default();
+        meta.insert(RUN_META.to_owned(), data);
+        result.meta = Some(meta);
     }
-
-    fn into_result(self) -> CallToolResult {
-        let content = vec![ContentBlock::text(
-            without_controls(&self.text).into_owned(),
-        )];
-        let mut result = if self.is_error {
-            CallToolResult::error(content)
-        } else {
-            CallToolResult::success(content)
-        };
-        if let Some(data) = self.data {
-            let mut meta = MetaObject::default();
-            meta.insert(RUN_META.to_owned(), data);
-            result.meta = Some(meta);
-        }
-        result
-    }
+    result
 }
 
 /// The calls of one connection that are under way.
@@ -198,8 +112,10 @@ impl Drop for Entered<'_> {
 }
 
 /// The tool as it is listed.
-pub(crate) fn tool(subagents: &dyn Subagents) -> Tool {
-    let (name, description, schema) = subagents.tool();
+pub(crate) fn tool() -> Tool {
+    let caller = Caller::Host;
+    let (name, description) = (subagent_tool::SUBAGENT, subagent_tool::description(caller));
+    let schema = subagent_tool::schema(caller);
     let schema = match schema {
         Value::Object(schema) => schema,
         _ => JsonObject::new(),
@@ -214,7 +130,7 @@ pub(crate) fn tool(subagents: &dyn Subagents) -> Tool {
 
 /// Answers a call.
 pub(crate) async fn answer(
-    subagents: &Arc<dyn Subagents>,
+    engine: &Arc<Engine>,
     under_way: &UnderWay,
     arguments: Option<JsonObject>,
     context: &RequestContext<RoleServer>,
@@ -223,27 +139,27 @@ pub(crate) async fn answer(
     // Some hosts send every parameter, with nothing for those that were left out.
     arguments.retain(|_, value| !value.is_null());
     let call = SubagentCall {
-        host: HostFacts::of(context, &arguments),
+        host: host_facts(context, &arguments),
         arguments,
     };
     let begun = Instant::now();
     let entered = Entered::new(under_way, &context.id);
-    let calling = Arc::clone(subagents);
+    let calling = Arc::clone(engine);
     // What was begun is finished, whether or not anybody still listens: a run that was submitted has to be known by name.
-    let called = blocking(move || calling.call(&call)).await?;
+    let called = blocking(move || calling.subagent(&call)).await?;
     let awaited = match called {
-        Ok(Called::Done(answer)) => return Ok(answer.into_result()),
+        Ok(Called::Done(answer)) => return Ok(into_result(answer)),
         Ok(Called::Awaits(awaited)) => awaited,
         Err(message) => return Ok(failed(message)),
     };
     let run = awaited.run.clone();
     if awaited.stops_with_call && under_way.awaits(&entered.call, &run) {
-        let stopping = Arc::clone(subagents);
-        blocking(move || stopping.cancelled(&run)).await?;
+        let stopping = Arc::clone(engine);
+        blocking(move || stopping.cancel_awaited(&run)).await?;
     }
-    let waited = wait(subagents, awaited, begun, context).await?;
+    let waited = wait(engine, awaited, begun, context).await?;
     under_way.calls().remove(&entered.call);
-    Ok(waited.map_or_else(failed, SubagentAnswer::into_result))
+    Ok(waited.map_or_else(failed, into_result))
 }
 
 fn failed(message: String) -> CallToolResult {
@@ -252,11 +168,11 @@ fn failed(message: String) -> CallToolResult {
         is_error: true,
         data: None,
     };
-    answer.into_result()
+    into_result(answer)
 }
 
 async fn wait(
-    subagents: &Arc<dyn Subagents>,
+    engine: &Arc<Engine>,
     mut awaited: AwaitedRun,
     begun: Instant,
     context: &RequestContext<RoleServer>,
@@ -266,13 +182,13 @@ async fn wait(
     loop {
         let now = Instant::now();
         let is_last = now >= until;
-        let news = Some(subagents.version());
+        let news = Some(engine.version());
         if news != version || is_last || now.duration_since(last_look) >= LOOK {
             (version, last_look) = (news, now);
-            let looking = Arc::clone(subagents);
+            let looking = Arc::clone(engine);
             let mut asked = awaited.clone();
             let looked = blocking(move || {
-                let waited = looking.look(&mut asked, is_last);
+                let waited = looking.look_at_awaited(&mut asked, is_last);
                 waited.map(|waited| (asked, waited))
             });
             match looked.await? {

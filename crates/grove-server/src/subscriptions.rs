@@ -95,7 +95,7 @@ impl Wanted {
 /// What a resource is now.
 pub(crate) fn stamp(served: &Served, uri: &str) -> Stamp {
     if let Some(run) = resources::run_of(uri) {
-        let seq = served.subagents.as_ref()?.resource(run)?.1;
+        let seq = served.engine.as_ref()?.run_json(run)?.1;
         return Some(Digest::of(&seq.to_be_bytes()));
     }
     resources::bytes_of(&served.library, uri).map(|bytes| Digest::of(&bytes))
@@ -117,8 +117,8 @@ pub(crate) async fn next(
             }
             () = tokio::time::sleep(POLL) => false,
         };
-        let now = served.subagents.as_ref().filter(|_| wanted.has_runs());
-        let now = now.map(|subagents| subagents.version());
+        let now = served.engine.as_ref().filter(|_| wanted.has_runs());
+        let now = now.map(|engine| engine.version());
         let is_late = last_look.elapsed() >= LOOK;
         if !(is_library || now != version || is_late) {
             continue;

@@ -13,7 +13,7 @@ mod tokens;
 
 use std::process::ExitCode;
 
-use command_error::{CommandError, ErrorKind};
+use command_error::{CommandError, ErrorKind, ExitCode as _};
 
 /// Discovery allocates from two threads at once; the system's allocator costs a quarter more there.
 #[global_allocator]
@@ -21,15 +21,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments: Vec<std::ffi::OsString> = std::env::args_os().collect();
-    // A keeper is this program started anew: nothing else of it may run in that process.
-    if arguments
-        .get(1)
-        .is_some_and(|word| word == grove_exec::KEEPER)
-    {
-        return grove_exec::keep();
+    // Keepers and supervisors are this program started anew.
+    if let Some(code) = grove_engine::Engine::serve_if_asked(process_environment::read) {
+        return code;
     }
-    // Keys of providers are in the environment: no child reads it.
-    grove_exec::hide_this_process();
     let arguments = args::with_arrows(arguments);
     let mut out = output::Output::default();
     let mut looked = None;

@@ -15,7 +15,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::colour::{self, Meaning, marked};
 use crate::command_error::CommandError;
-use crate::commands::grouped;
+use grove_spec::text::grouped;
 
 /// Collects a command's output and writes it.
 #[derive(Default)]

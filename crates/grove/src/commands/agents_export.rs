@@ -9,9 +9,9 @@ use grove_skills::exporting::{self, ExportRequest, Exported, FileState};
 use grove_skills::{Environment, Parts, Project, Request, agents as agents_of};
 use serde_json::{Value, json};
 
-use super::{Looked, Outcome, absolute, agents, agreed, counted, prompt, request, tilde};
+use super::{Looked, Outcome, absolute, agents, agreed, counted, request, tilde};
 use crate::args::{ExportArgs, Look};
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::json::DiagnosticJson;
 use crate::output::Output;
 
@@ -123,7 +123,7 @@ fn choose<'a>(
     let mut chosen: Vec<&Agent> = Vec::new();
     for name in names {
         let agent = agents::find(all, name)?;
-        prompt::require_usable(all, agent)?;
+        grove_engine::entries::require_usable(all, agent)?;
         if let Some(source) = agent.generated_from() {
             let message = format!("agent `{name}` was created by an export from `{source}`");
             let hint = "name another agent: the one it was made from no longer exists";

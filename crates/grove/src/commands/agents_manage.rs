@@ -10,7 +10,7 @@ use grove_spec::package::Kind;
 use super::change_report::{self, layer, read_text};
 use super::{Outcome, agents};
 use crate::args::{AgentsCommand, AskedFields, NamedArgs, Whose};
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::output::Output;
 
 pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {

@@ -3,10 +3,10 @@
 use grove_catalog::catalog::{Budget, Catalog, EntryKind, Treatment};
 use grove_catalog::root::Source;
 
-use super::overview::grouped;
 use super::{Looked, counted};
 use crate::output::{Output, page};
 use crate::table::Table;
+use grove_spec::text::grouped;
 
 /// How wide the longest bar is.
 const BAR: usize = 40;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::entry_listing::{self, definition_rows, findings, row};
 use super::{Looked, Outcome, absolute, chains_manage, counted, need_attention};
 use crate::args::{ChainLook, ChainsCommand};
-use crate::command_error::ErrorKind;
+use crate::command_error::{ErrorKind, ExitCode as _};
 use crate::json::{DiagnosticJson, EntryJson};
 use crate::output::Output;
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::Outcome;
 use super::change_report::{self, layer, read_text};
 use crate::args::ChainsCommand;
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::output::Output;
 
 pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut Output) -> Outcome {

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use grove_catalog::state::State;
+use grove_engine::ChangeWords;
 use grove_skills::Environment;
 use grove_skills::managing::{Changed, Manager, Renaming};
 use grove_spec::config::LayerScope;
 use grove_spec::package::Kind;
-use grove_spec::text::one_line;
 use serde_json::{Value, json};
 
 use super::{agreed, input_text, tilde};
@@ -97,45 +97,11 @@ pub(super) fn print(
         out.json(&to_json(kind, action, changed));
         return;
     }
-    let file = tilde(&changed.file, environment);
-    let name = one_line(&changed.name);
-    let expected = match action {
-        "disable" => State::Disabled,
-        _ => State::Ok,
-    };
-    // Of two of one name Grove uses one, and the copy is for somebody else.
-    let is_expected =
-        |state: State| state == expected || (action == "copy" && state == State::Shadowed);
-    let is_as_asked = changed.state.is_none_or(is_expected);
-    let done = match (action, changed.changed) {
-        (_, false) => format!("unchanged {file}"),
-        ("create", _) => format!("created {file}"),
-        ("copy", _) => format!("copied to {file}"),
-        ("delete", _) => format!("deleted {file}"),
-        ("rename", _) => {
-            let previous = changed.previous.as_ref();
-            let previous = previous.map_or_else(|| file.clone(), |path| tilde(path, environment));
-            format!("renamed {previous} to {file}")
-        }
-        ("enable" | "disable", _) if !is_as_asked => format!("changed {file}"),
-        ("edit", _) => format!("changed {file}"),
-        ("enable", _) => format!("switched on {name} in {file}"),
-        ("disable", _) => format!("switched off {name} in {file}"),
-        ("reset", _) => format!("removed what {file} says about {name}"),
-        (_, true) => format!("overrode {name} in {file}"),
-    };
-    out.line(&done);
-    if action == "delete" {
-        out.note("`grove undo` takes it back");
-    }
-    if let Some(state) = changed.state.filter(|state| !is_expected(*state)) {
-        out.note(&format!("{name} is {}", state.in_words()));
-        for reason in &changed.reasons {
-            out.note(&one_line(&format!("  {}; {}", reason.message, reason.fix)));
-        }
-    }
-    for note in &changed.notes {
-        out.note(&format!("note: {note}"));
+    let shown = |path: &Path| tilde(path, environment);
+    let words = ChangeWords::of(action, changed, &shown);
+    out.line(&words.done);
+    for note in &words.notes {
+        out.note(note);
     }
     out.diagnostics(&changed.warnings);
 }

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::{Looked, Outcome, counted, naming, need_attention};
 use crate::args::FindingFilter;
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::json::{DiagnosticJson, EntryJson, SnapshotJson, count_states};
 use crate::output::Output;
 

@@ -14,10 +14,11 @@ use grove_spec::{Code, Diagnostic, Position};
 use serde_json::{Value, json};
 
 use super::entry_listing::{CountJson, counts, findings as print_findings};
-use super::runs::RunsHealth;
+use super::runs::print_health;
 use super::{Looked, counted, naming, need_attention, tilde};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
 use crate::output::Output;
+use grove_engine::health::RunsHealth;
 
 pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
@@ -81,7 +82,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     print_counts("agent", &agents, out);
     print_counts("chain", &chains, out);
     print_packages(packages, environment, out);
-    let of_runs = runs.and_then(|runs| runs.print(environment, out));
+    let of_runs = runs.and_then(|runs| print_health(&runs, environment, out));
     let of_snapshot = snapshot.diagnostics.iter();
     let of_snapshot = of_snapshot.filter(|finding| finding.needs_attention());
     print_findings(of_snapshot.chain(&attention.packages), None, out);

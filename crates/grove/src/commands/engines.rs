@@ -1,217 +1,11 @@
-//! What can drive a child: the built-in engine and the agent programs that are installed here.
+//! `grove engines`: the engines that can drive a child here.
 
-use std::path::{Path, PathBuf};
-
-use grove_exec::{Capabilities, Exit, KEEPER, Keeper, Order, PROGRAMS, Program, StopTokens};
-use grove_fs::programs;
-use grove_model::Providers;
-use grove_plan::UnobservedCalls;
-use grove_runs::{new_run_id, try_program};
+use grove_engine::engines::{NATIVE, ProgramReport, ProgramTrial, report};
 use grove_skills::Environment;
-use grove_skills::environment_variables::PATH;
-use grove_spec::engine::Engine;
-use grove_spec::text::one_line;
-use serde::Serialize;
 
 use super::Outcome;
-use super::runs::ModelSettings;
-use crate::command_error::CommandError;
 use crate::output::{Output, page};
 use crate::table::Table;
-
-/// The engine that is built in.
-const NATIVE: &str = "native";
-/// A program that does not tell its version within this does not answer.
-const VERSION_MS: u64 = 10_000;
-/// The same where somebody waits for a run: it is not held up for long.
-const VERSION_OF_RUN_MS: u64 = 4_000;
-/// A version is a line.
-const MOST_VERSION: u64 = 4 << 10;
-/// Bytes of a package's manifest that are read.
-const MOST_MANIFEST: u64 = 1 << 20;
-
-/// What drives a child.
-pub(super) struct ChosenEngine {
-    pub(super) name: String,
-    /// The program's file; none for the built-in one.
-    pub(super) program: Option<PathBuf>,
-    /// Said when nobody had chosen.
-    pub(super) note: Option<String>,
-}
-
-impl ChosenEngine {
-    /// Why it cannot do what is asked of it, if it cannot.
-    pub(super) fn refusal(&self, has_recording: bool, has_schema: bool) -> Option<String> {
-        let program = Program::named(&self.name)?;
-        if has_recording && program.apis.is_empty() {
-            return Some(format!("{} cannot use a recording", program.title));
-        }
-        let is_missing = has_schema && !program.can.runtime_tools;
-        is_missing.then(|| format!("{} cannot return structured output", program.title))
-    }
-
-    /// Itself with the engines that can stand in for it, where it does not tell what its children call.
-    pub(super) fn not_observed(&self) -> Option<UnobservedCalls> {
-        let program = Program::named(&self.name).filter(|program| !program.can.calls)?;
-        let observed = PROGRAMS.iter().filter(|program| program.can.calls);
-        let observed = observed.map(|program| program.name);
-        Some(UnobservedCalls {
-            engine: program.title.to_owned(),
-            observed: std::iter::once(NATIVE).chain(observed).collect(),
-        })
-    }
-
-    fn native() -> Self {
-        Self {
-            name: NATIVE.to_owned(),
-            program: None,
-            note: None,
-        }
-    }
-}
-
-/// The engine of a child: the one that is asked for, else the built-in one if a provider has a key, else the first
-/// program that is installed.
-pub(super) fn choose(
-    environment: &Environment,
-    providers: &Providers,
-    asked: Option<&str>,
-    has_recording: bool,
-) -> Result<ChosenEngine, CommandError> {
-    let Some(asked) = asked else {
-        let needs_nobody = has_recording || providers.ready().next().is_some();
-        let mut programs = PROGRAMS.into_iter();
-        let installed = programs.find_map(|it| Some((it, file_of(environment, it)?)));
-        return Ok(match installed.filter(|_| !needs_nobody) {
-            Some((program, file)) => ChosenEngine {
-                name: program.name.to_owned(),
-                program: Some(file),
-                note: Some(format!(
-                    "no provider has a key, so {} is used, with its own login",
-                    program.title
-                )),
-            },
-            None => ChosenEngine::native(),
-        });
-    };
-    if asked == NATIVE {
-        return Ok(ChosenEngine::native());
-    }
-    if let Some(Engine::Acp(command)) = Engine::of(asked) {
-        return chosen_command(environment, asked, &command);
-    }
-    let Some(program) = Program::named(asked) else {
-        let names = std::iter::once(NATIVE).chain(PROGRAMS.iter().map(|program| program.name));
-        let names: Vec<&str> = names.collect();
-        let message = format!("`{}` is not an engine", one_line(asked));
-        let hint = format!("choose one of {}, or `acp:COMMAND`", names.join(", "));
-        return Err(CommandError::usage(message).hint(hint));
-    };
-    let Some(file) = file_of(environment, program) else {
-        let message = format!("{} is not installed", program.title);
-        let hint = format!("there is no program `{}` in PATH", program.binary);
-        return Err(CommandError::finding(message).hint(hint));
-    };
-    Ok(ChosenEngine {
-        name: program.name.to_owned(),
-        program: Some(file),
-        note: None,
-    })
-}
-
-/// The engine that is a command of the person's.
-fn chosen_command(
-    environment: &Environment,
-    asked: &str,
-    command: &str,
-) -> Result<ChosenEngine, CommandError> {
-    let name = command.split_whitespace().next().unwrap_or_default();
-    let search_path = environment.variables.get(PATH);
-    let program = search_path.and_then(|search_path| programs::find(name, search_path));
-    let Some(program) = program else {
-        let message = format!("there is no program `{}` in PATH", one_line(name));
-        return Err(CommandError::finding(message).hint("install it, or name its file"));
-    };
-    Ok(ChosenEngine {
-        name: asked.to_owned(),
-        program: Some(program),
-        note: None,
-    })
-}
-
-/// The file of a program: its native one where npm keeps it beside a launcher.
-fn file_of(environment: &Environment, program: &Program) -> Option<PathBuf> {
-    let search_path = environment.variables.get(PATH)?;
-    let found = programs::find(program.binary, search_path)?;
-    let real = grove_fs::files::canonical(&found).unwrap_or_else(|_| found.clone());
-    let native = real.ancestors().skip(1).take(4).find_map(|folder| {
-        let mut places = program.native.iter().map(|native| folder.join(native));
-        places.find(|place| grove_fs::files::is_there(place))
-    });
-    Some(native.unwrap_or(found))
-}
-
-/// Whether somebody is logged in with a program, by a file that it leaves.
-fn has_login(environment: &Environment, program: &Program) -> bool {
-    let home = environment.home.as_ref();
-    let mut logins = program.logins.iter();
-    home.is_some_and(|home| logins.any(|login| grove_fs::files::is_there(&home.join(login))))
-}
-
-/// A program that is installed, with what nobody has to be asked for.
-#[derive(Serialize)]
-pub(super) struct InstalledEngine {
-    pub(super) name: &'static str,
-    pub(super) title: &'static str,
-    pub(super) program: PathBuf,
-    /// Whether somebody is logged in with it.
-    pub(super) login: bool,
-}
-
-/// The agent programs that are installed; none of them is started.
-pub(super) fn installed(environment: &Environment) -> Vec<InstalledEngine> {
-    let installed = PROGRAMS.into_iter().filter_map(|program| {
-        Some(InstalledEngine {
-            name: program.name,
-            title: program.title,
-            program: file_of(environment, program)?,
-            login: has_login(environment, program),
-        })
-    });
-    installed.collect()
-}
-
-/// A row of `grove engines`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Row {
-    name: &'static str,
-    title: &'static str,
-    installed: bool,
-    program: Option<PathBuf>,
-    version: Option<String>,
-    /// The versions that were tried.
-    tried: &'static str,
-    /// Variables with keys that are set; never their values.
-    keys: Vec<&'static str>,
-    /// Whether somebody is logged in with it.
-    login: bool,
-    /// What came of a turn: nothing when it was not tried, why it failed when it did.
-    #[serde(rename = "try", skip_serializing_if = "Option::is_none")]
-    trial: Option<Trial>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    can: Option<Capabilities>,
-    not_switched_off: &'static [&'static str],
-}
-
-/// What came of a turn.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Trial {
-    ok: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<String>,
-}
 
 /// `grove engines`.
 pub(super) fn run(
@@ -220,46 +14,9 @@ pub(super) fn run(
     json: bool,
     out: &mut Output,
 ) -> Outcome {
-    let models = ModelSettings::find(environment);
-    let providers = models.providers();
-    let ready: Vec<String> = providers.ready().map(|it| it.name.clone()).collect();
-    let keeper = Keeper::this_program(KEEPER).map_err(CommandError::internal)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(CommandError::internal)?;
-    let mut rows = Vec::new();
-    for program in PROGRAMS {
-        let file = file_of(environment, program);
-        let version = file
-            .as_ref()
-            .and_then(|file| runtime.block_on(version(environment, &keeper, file, VERSION_MS)));
-        let is_set = |name: &&&str| models.variables.contains_key(**name);
-        // One that cannot be sent anywhere would ask whom it is logged in with.
-        let trial = file.as_ref().filter(|_| try_each && program.can.base_url);
-        let trial = trial.map(|file| {
-            let tried = runtime.block_on(try_one(environment, &keeper, program, file));
-            Trial {
-                ok: tried.is_ok(),
-                why: tried.err().map(|why| one_line(&why)),
-            }
-        });
-        let login = has_login(environment, program);
-        rows.push(Row {
-            name: program.name,
-            title: program.title,
-            installed: file.is_some(),
-            program: file,
-            version,
-            tried: program.tried,
-            keys: program.variables.iter().filter(is_set).copied().collect(),
-            login,
-            trial,
-            can: Some(program.can),
-            not_switched_off: program.not_switched_off,
-        });
-    }
-    let has_failed = |row: &Row| row.trial.as_ref().is_some_and(|trial| !trial.ok);
+    let report = report(environment, try_each)?;
+    let (ready, rows) = (&report.providers, &report.programs);
+    let has_failed = |row: &ProgramReport| row.trial.as_ref().is_some_and(|trial| !trial.ok);
     let code = u8::from(rows.iter().any(has_failed));
     if json {
         out.json(&serde_json::json!({
@@ -281,10 +38,10 @@ pub(super) fn run(
         format!("ready: {}", ready.join(", "))
     };
     table.row(&[NATIVE, &state, env!("CARGO_PKG_VERSION"), "", "", ""]);
-    for row in &rows {
+    for row in rows {
         let state = match &row.trial {
-            Some(Trial { ok: true, .. }) => "installed, works".to_owned(),
-            Some(Trial { why, .. }) => {
+            Some(ProgramTrial { ok: true, .. }) => "installed, works".to_owned(),
+            Some(ProgramTrial { why, .. }) => {
                 format!("fails: {}", why.as_deref().unwrap_or_default())
             }
             None if row.installed => "installed".to_owned(),
@@ -294,8 +51,7 @@ pub(super) fn run(
         let login = row.login.then_some("login");
         let keys: Vec<&str> = login.into_iter().chain(row.keys.iter().copied()).collect();
         let keys = keys.join(", ");
-        let cannot = row.can.map(|can| can.missing().join(", "));
-        let cannot = cannot.unwrap_or_default();
+        let cannot = row.missing().join(", ");
         table.row(&[row.name, &state, version, row.tried, &keys, &cannot]);
     }
     out.painted(&table.render(page(&environment.variables)));
@@ -306,90 +62,4 @@ pub(super) fn run(
         }
     }
     Ok(code)
-}
-
-/// Lets a program do one turn in a folder of its own.
-async fn try_one(
-    environment: &Environment,
-    keeper: &Keeper,
-    program: &'static Program,
-    file: &std::path::Path,
-) -> Result<(), String> {
-    let folder = std::env::temp_dir().join(format!("grove-try-{}", new_run_id()));
-    let variables = ["PATH", "HOME"].into_iter().filter_map(|name| {
-        let value = environment.variables.get(name)?.to_str()?;
-        Some((name.to_owned(), value.to_owned()))
-    });
-    let tried = try_program(program, file, keeper, variables.collect(), &folder).await;
-    let _ = grove_fs::files::remove_folder(&folder);
-    tried
-}
-
-/// The version of a program's file: of the package that it lies in, else what it says itself.
-pub(super) fn version_of(environment: &Environment, file: &Path) -> Option<String> {
-    version_of_package(file).or_else(|| {
-        let keeper = Keeper::this_program(KEEPER).ok()?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .ok()?;
-        runtime.block_on(version(environment, &keeper, file, VERSION_OF_RUN_MS))
-    })
-}
-
-/// The version of the npm package that a file lies in: nothing has to be started for it.
-fn version_of_package(file: &Path) -> Option<String> {
-    let real = grove_fs::files::canonical(file).ok()?;
-    let mut folders = real.ancestors().skip(1).take(6);
-    let manifest = folders.find_map(|folder| {
-        let is_package = folder
-            .components()
-            .any(|part| part.as_os_str() == "node_modules");
-        let manifest = folder.join("package.json");
-        (is_package && grove_fs::files::is_there(&manifest)).then_some(manifest)
-    })?;
-    let text = grove_fs::files::read_bounded(&manifest, MOST_MANIFEST).ok()?;
-    let value: serde_json::Value = serde_json::from_slice(&text).ok()?;
-    let version = value.get("version")?.as_str()?;
-    // A package for one platform says so behind its version.
-    let version = version.split('-').next().unwrap_or(version);
-    Some(one_line(version))
-}
-
-/// What a program says its version is: the first word with digits and dots. It is asked in a home that is nobody's, since
-/// one writes to it even then.
-async fn version(
-    environment: &Environment,
-    keeper: &Keeper,
-    file: &Path,
-    limit_ms: u64,
-) -> Option<String> {
-    // A mark of its own: whoever carries the same one ends with it.
-    let mark = format!("grove-version-{}", new_run_id());
-    let home = std::env::temp_dir().join(&mark);
-    grove_fs::files::make_folder(&home).ok()?;
-    let path = environment.variables.get("PATH")?.to_str()?;
-    let order = Order {
-        command: vec![file.to_string_lossy().into_owned(), "--version".to_owned()],
-        environment: vec![
-            ("PATH".to_owned(), path.to_owned()),
-            ("HOME".to_owned(), home.to_string_lossy().into_owned()),
-        ],
-        limit_ms,
-        most_output: MOST_VERSION,
-        ..Order::shell("", home.clone(), &mark)
-    };
-    let end = keeper.run(&order, &StopTokens::default(), |_| {}).await;
-    let _ = grove_fs::files::remove_folder(&home);
-    let end = end.ok()?;
-    if end.report.exit != Exit::Code(0) {
-        return None;
-    }
-    let text = end.output.text();
-    let mut words = text.split_whitespace();
-    let is_version =
-        |word: &&str| word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit());
-    words
-        .find(is_version)
-        .map(|word| one_line(word.trim_end_matches('.')))
 }

@@ -9,37 +9,12 @@ use grove_spec::package::Kind;
 use grove_spec::text::one_line;
 use serde::Serialize;
 
+pub(super) use grove_engine::entries::{find, hint_for};
+
 use super::{counted, path_text, tilde};
-use crate::command_error::CommandError;
 use crate::json::StateCounts;
 use crate::output::{Output, page};
 use crate::table::Table;
-
-/// The one of a name, usable or not.
-pub(super) fn find<'a, E: Entry>(
-    entries: Entries<'a, E>,
-    name: &str,
-) -> Result<&'a E, CommandError> {
-    let near = match entries.find_first(name) {
-        Ok(at) => match entries.all.get(at) {
-            Some(entry) => return Ok(entry),
-            None => Vec::new(),
-        },
-        Err(near) => near,
-    };
-    let noun = E::KIND.noun();
-    let error = CommandError::finding(format!("no {noun} is called `{name}`"));
-    Err(error.hint(hint_for(&near, noun)))
-}
-
-/// What to do about a name that nobody has.
-pub(super) fn hint_for(near: &[String], noun: &str) -> String {
-    if near.is_empty() {
-        format!("`grove {noun}s list` lists them all")
-    } else {
-        format!("did you mean `{}`?", near.join("`, `"))
-    }
-}
 
 /// A column that only some kinds have: its heading and the numbers in it.
 pub(super) type NumberColumn<'a, E> = (&'static str, &'a dyn Fn(&E) -> String);

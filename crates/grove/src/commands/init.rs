@@ -6,12 +6,13 @@ use grove_skills::{Environment, Project, machine_hosts};
 use serde::Serialize;
 use serde_json::json;
 
-use super::engines::{self, InstalledEngine};
-use super::runs::{ModelSettings, ProviderHealth};
 use super::{Looked, Outcome, counted, mcp_install, tilde};
 use crate::args::{Look, McpCommand, McpEntry, McpHost, McpScope};
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::output::Output;
+use grove_engine::ModelSettings;
+use grove_engine::engines::{self, InstalledEngine};
+use grove_engine::health::ProviderHealth;
 
 /// A host on this machine.
 #[derive(Serialize)]

@@ -10,7 +10,7 @@ use grove_spec::config::keys;
 
 use super::Outcome;
 use crate::args::{self, Page};
-use crate::command_error::ErrorKind;
+use crate::command_error::{ErrorKind, ExitCode as _};
 use crate::output::Output;
 
 pub(super) fn run(page: Page, out: &mut Output) -> Outcome {

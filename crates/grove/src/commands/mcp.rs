@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use grove_engine::Engine;
 use grove_server::{HttpOptions, Server, Token};
 use grove_skills::live::LiveLibrary;
 use grove_skills::{Environment, Request};
 
-use super::runs::SubagentTool;
 use super::{Outcome, absolute, mcp_install, tilde};
 use crate::args::{Look, McpArgs};
 use crate::command_error::CommandError;
@@ -35,8 +35,8 @@ pub(super) fn run(environment: Environment, arguments: &McpArgs, out: &mut Outpu
         ..super::request(&environment, &flags, None)?
     };
     let serve = |environment: Environment| {
-        let subagents = Arc::new(SubagentTool::new(environment.clone()));
-        Server::new(LiveLibrary::start(environment, request)).with_subagents(subagents)
+        let engine = Arc::new(Engine::new(environment.clone()));
+        Server::new(LiveLibrary::start(environment, request)).with_engine(engine)
     };
     match &arguments.http {
         None => serve(environment).stdio(),

@@ -10,7 +10,7 @@ use grove_skills::{Environment, Library, Project, Request, View};
 
 use super::{Outcome, agreed, counted, tilde};
 use crate::args::{McpCommand, McpEntry, McpHost, McpScope};
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::output::Output;
 
 pub(super) fn run(environment: &Environment, command: &McpCommand, out: &mut Output) -> Outcome {

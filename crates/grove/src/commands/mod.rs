@@ -52,10 +52,9 @@ use grove_catalog::hosts;
 use grove_skills::{Environment, Library, Parts, Request, View, session_file};
 
 pub(crate) use grove_spec::text::counted;
-pub(crate) use overview::grouped;
 
 use crate::args::{self, AgentsCommand, CheckArgs, Cli, Command, Look, SkillsCommand, with_names};
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::output::Output;
 use crate::process_environment;
 
@@ -116,7 +115,10 @@ pub(crate) fn run(
         Some(Command::Run(arguments)) => runs::run(&environment, &arguments, out),
         Some(Command::Plan(arguments)) => runs::plan(&environment, &arguments, out),
         Some(Command::Runs(command)) => runs::manage(&environment, &command, out),
-        Some(Command::Supervise) => runs::supervise(environment),
+        Some(Command::Supervise) => {
+            grove_engine::supervise(environment)?;
+            Ok(0)
+        }
         Some(Command::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),
         Some(Command::Mcp(arguments)) => mcp::run(environment, &arguments, out),
         Some(Command::Validate {

@@ -4,6 +4,7 @@ use grove_catalog::report;
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::state::State;
 use grove_skills::Environment;
+use grove_spec::text::grouped;
 use serde_json::{Value, json};
 
 use super::host_views::{self, HostView};
@@ -206,17 +207,4 @@ fn next_steps(snapshot: &Snapshot) -> Vec<&'static str> {
             "grove why NAME            why a skill is shown or missing, host by host",
         ]
     }
-}
-
-/// A number with a comma between thousands.
-pub(crate) fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }

@@ -4,9 +4,9 @@
 
 use grove_skills::Environment;
 
-use super::runs::mark_of;
 use crate::args::{AgentsCommand, ChainsCommand, Command, SkillsCommand};
 use crate::command_error::CommandError;
+use grove_engine::mark_of;
 
 /// Refuses a child's process a command that is for the person.
 pub(super) fn require_person(

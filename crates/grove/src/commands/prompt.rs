@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use grove_catalog::Digest;
-use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::prompt::{Base, BaseUse, Prompt};
 use grove_catalog::report::PromptJson;
-use grove_catalog::state::Reason;
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
 use grove_skills::{Environment, Library, Look as Seen, LookAgain as _, Parts, Request};
 use grove_spec::agent::PromptMode;
@@ -17,6 +15,7 @@ use crate::args::{Look, PromptArgs};
 use crate::command_error::CommandError;
 use crate::output::{Output, page};
 use crate::table::Table;
+use grove_engine::entries::require_usable;
 
 /// Bytes of a base prompt that are read.
 const MAX_BASE: u64 = 4 << 20;
@@ -98,18 +97,6 @@ fn read_base(given: &Path, environment: &Environment) -> Result<Base, CommandErr
         digest: Digest::of(read.text.as_bytes()),
         text: read.text,
     })
-}
-
-/// An agent that nobody may use has no prompt: its text has not been looked at, or cannot be read.
-pub(super) fn require_usable(agents: &Agents, agent: &Agent) -> Result<(), CommandError> {
-    if agent.state.is_usable() {
-        return Ok(());
-    }
-    let (address, state) = (agents.address(agent), agent.state.as_str());
-    let why = Reason::joined(&agent.reasons);
-    let error = CommandError::finding(format!("agent `{address}` is {state}: {why}"));
-    let fixes = agent.reasons.iter().map(|reason| reason.fix.clone());
-    Err(error.hints(fixes))
 }
 
 /// How the prompt stands to that of whoever runs the agent.

@@ -11,7 +11,7 @@ use grove_spec::text::one_line;
 use super::change_report::{self, layer, read_text};
 use super::{Outcome, naming};
 use crate::args::{ManageSkills, SkillFields};
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::output::Output;
 
 pub(super) fn run(environment: &Environment, command: &ManageSkills, out: &mut Output) -> Outcome {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Looked, Outcome, counted, look_in_session, unread};
 use crate::args::SearchArgs;
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::json::{DiagnosticJson, SnapshotJson};
 use crate::output::{Output, page};
 use crate::table::Table;

@@ -3,17 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use grove_exec::Git;
+use grove_engine::{Git, passed_on};
 use grove_fs::files;
 use grove_fs::undo::{Change, StagedEntries, UndoError, remembered};
 use grove_skills::Environment;
 use grove_skills::trusting::{self, WrittenFile};
 use serde_json::json;
 
-use super::runs::environment_of_git;
 use super::{Outcome, agreed, counted, path_text, tilde};
 use crate::args::UndoArgs;
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::output::{Output, page};
 use crate::table::Table;
 
@@ -58,7 +57,7 @@ pub(super) fn run(
     };
     let command = change.command().to_owned();
     let age = change.age();
-    let git = Git::new(environment_of_git(environment));
+    let git = Git::new(passed_on(environment));
     let files = change.check().map_err(|error| refused(error, &command))?;
     require_staged_as_left(&git, change.staged(), &command)?;
     if !arguments.dry_run {

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::file_kind::FileKind;
 use super::mcp_install::difference;
 use super::{Outcome, absolute, counted};
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::json::DiagnosticJson;
 use crate::output::Output;
 

@@ -21,7 +21,7 @@ use serde_json::json;
 use super::host_views::{self, HostView, Sight};
 use super::{Looked, Outcome, counted, entry_listing, path_text, tilde};
 use crate::colour::{self, marked};
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::output::{Output, columns};
 use crate::table::wrapped;
 

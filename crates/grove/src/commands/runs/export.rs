@@ -1,47 +1,45 @@
 //! `grove runs export`: a run as one page that needs nothing else, or as JSON.
 
-mod gathered;
 mod html;
 mod page;
 
 use std::path::PathBuf;
 
+use grove_engine::RunJournal;
 use grove_fs::atomic::{self, Durability};
 use grove_skills::Environment;
 
-use super::Runs;
 use crate::args::RunExportArgs;
-use crate::command_error::{CommandError, ErrorKind};
+use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::commands::{Outcome, absolute, agreed, tilde};
 use crate::output::Output;
 
 /// Writes what there is to know of a run.
 pub(super) fn export(
     environment: &Environment,
-    runs: &Runs,
+    runs: &RunJournal,
     arguments: &RunExportArgs,
     out: &mut Output,
 ) -> Outcome {
-    let loaded = runs.load(&arguments.run)?;
-    let gathered = gathered::gather(runs, &loaded)?;
+    let exported = runs.export(&arguments.run)?;
     let to_stdout = arguments
         .output
         .as_ref()
         .is_some_and(|path| path.as_os_str() == "-");
     if arguments.json && (arguments.output.is_none() || to_stdout) {
-        out.json(&gathered);
+        out.json(&exported);
         return Ok(0);
     }
     let bytes = if arguments.json {
-        serde_json::to_vec_pretty(&gathered).map_err(CommandError::internal)?
+        serde_json::to_vec_pretty(&exported).map_err(CommandError::internal)?
     } else {
-        page::page(&gathered).into_bytes()
+        page::page(&exported).into_bytes()
     };
     if to_stdout {
         out.exact(&bytes);
         return Ok(0);
     }
-    let usual = || PathBuf::from(format!("grove-run-{}.html", loaded.id));
+    let usual = || PathBuf::from(format!("grove-run-{}.html", exported.run.id));
     let path = arguments.output.clone().unwrap_or_else(usual);
     let path = absolute(&path, environment);
     let shown = tilde(&path, environment);
@@ -55,7 +53,7 @@ pub(super) fn export(
     }
     atomic::write(&path, &bytes, Durability::Cache)?;
     out.line(&shown);
-    for left_out in &gathered.left_out {
+    for left_out in &exported.left_out {
         out.note(&format!("left out: {left_out}"));
     }
     Ok(0)

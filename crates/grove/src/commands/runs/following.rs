@@ -3,17 +3,19 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use grove_plan::{Event, Execution, Fact, NodeId, REJECTED, RunView, StopReason, Wish};
-use grove_runs::wake;
+use grove_engine::view::{Event, Execution, Fact, NodeId, REJECTED, RunView, StopReason, Wish};
 use grove_skills::Environment;
 use grove_spec::text::one_line;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::live::{LiveView, Manner, Wanted, WatchedRun};
-use super::{Runs, line_of};
+use grove_engine::WatchedRun;
+
+use super::live::{LiveView, Manner, Wanted};
 use crate::command_error::CommandError;
 use crate::commands::Outcome;
 use crate::output::Output;
+use grove_engine::RunJournal;
+use grove_engine::words::{event_line, tokens_in_words};
 
 /// How often the journal is asked whether something is new.
 pub(super) const POLL: Duration = Duration::from_millis(15);
@@ -31,7 +33,7 @@ const MANNER: Manner = Manner {
 /// How a run is followed.
 pub(super) struct Following<'a> {
     pub(super) environment: &'a Environment,
-    pub(super) runs: &'a Runs,
+    pub(super) runs: &'a RunJournal,
     pub(super) run: &'a str,
     pub(super) surroundings: &'a str,
     pub(super) json: bool,
@@ -78,7 +80,7 @@ impl Following<'_> {
             out.note(&note);
             return Ok(left.exit_code());
         }
-        let loaded = runs.store.load(run)?;
+        let loaded = runs.load(run)?;
         let view = runs.view(&loaded);
         if self.json {
             out.json_line(&view);
@@ -104,7 +106,7 @@ impl Following<'_> {
 
     async fn show_until_over(&self, out: &mut Output) -> Result<Left, CommandError> {
         let mut signals = Signals::new()?;
-        let mut watched = WatchedRun::new(&self.runs.store, self.run)?;
+        let mut watched = WatchedRun::new(self.runs, self.run)?;
         let mut view = if self.json {
             None
         } else {
@@ -154,7 +156,7 @@ impl Following<'_> {
                 return Ok(if is_waiting { Left::Over } else { Left::TimeUp });
             }
             if let Some(view) = view {
-                for wanted in view.show(&mut [&mut *watched], 0, &runs.places, out) {
+                for wanted in view.show(&mut [&mut *watched], 0, runs, out) {
                     match wanted {
                         Wanted::Leave if is_waiting => return Ok(Left::Over),
                         Wanted::Leave => return Ok(Left::Detached),
@@ -167,7 +169,7 @@ impl Following<'_> {
             if last_check.elapsed() > WORK_CHECK && !is_waiting {
                 last_check = Instant::now();
                 let is_quiet = last_news.elapsed() > WORK_CHECK;
-                if let Some(note) = disk.note(runs.places.folder(), is_quiet) {
+                if let Some(note) = disk.note(runs.places().folder(), is_quiet) {
                     say(view.as_mut(), &note, out);
                 }
                 runs.ensure(self.surroundings, run)?;
@@ -177,7 +179,7 @@ impl Following<'_> {
                 _ = signals.interrupt.recv() => {
                     interrupted += 1;
                     runs.wish(run, Wish::Stop { now: interrupted > 1 })?;
-                    wake(&runs.places, self.surroundings, run);
+                    runs.wake(self.surroundings, run);
                     let note = if interrupted > 1 { "ending it now" } else { "stopping; press again to end it now" };
                     say(view.as_mut(), note, out);
                 }
@@ -194,7 +196,7 @@ impl Following<'_> {
         mut view: Option<&mut LiveView<'_>>,
         out: &mut Output,
     ) -> Result<(), CommandError> {
-        watched.take_news(&self.runs.store, |_, event| {
+        watched.take_news(self.runs, |_, event| {
             if self.json {
                 out.json_line(event);
             } else if let Some(view) = &mut view {
@@ -260,7 +262,7 @@ impl Signals {
 
 /// What whoever does not look at a terminal is told of an event.
 pub(super) fn plain_line(event: &Event) -> Option<String> {
-    let line = line_of(event);
+    let line = event_line(event);
     match &event.fact {
         Fact::Called { .. } | Fact::Gone { .. } | Fact::Fired { .. } | Fact::Noticed { .. } => {
             Some(line)
@@ -296,8 +298,8 @@ fn print_result(view: &RunView, out: &mut Output) {
         "grove: run {} {}{reason}{acceptance}; {}, {}",
         view.id,
         view.shown(),
-        super::super::counted(tries, "try"),
-        super::tokens_in_words(view.tokens()),
+        crate::commands::counted(tries, "try"),
+        tokens_in_words(view.tokens()),
     ));
     for node in &view.nodes {
         if let Some(path) = &node.output.path {
@@ -324,7 +326,7 @@ fn how_to_go_on(view: &RunView) -> String {
 
 /// The exit code that a run's end means.
 fn exit_code(state: &Execution) -> u8 {
-    use grove_plan::Cause;
+    use grove_engine::view::Cause;
     match state {
         Execution::Complete => 0,
         Execution::Failed(Cause::Limit { .. } | Cause::TimedOut { .. }) => 6,

@@ -8,25 +8,23 @@ mod frame;
 mod keys;
 mod line;
 mod screen;
-mod watched_run;
 mod watching;
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
-use grove_exec::now;
-use grove_plan::NodeId;
-use grove_runs::{ChildWish, RunPlaces};
+use grove_engine::now;
+use grove_engine::view::ChildWish;
+use grove_engine::view::NodeId;
 use grove_skills::Environment;
 
 use crate::command_error::CommandError;
 use crate::output::{Output, notes_terminal};
 
-use super::{Runs, controlling};
 use frame::{Footer, FrameSize, ShownRun, askers, frame};
+use grove_engine::{RunJournal, WatchedRun};
 use keys::{AnswerPrompt, Keys, Struck};
 use screen::Screen;
-pub(super) use watched_run::WatchedRun;
 pub(super) use watching::watch;
 
 /// Between two frames.
@@ -105,7 +103,7 @@ impl<'a> LiveView<'a> {
         &mut self,
         runs: &mut [&mut WatchedRun],
         more_runs: usize,
-        places: &RunPlaces,
+        journal: &RunJournal,
         out: &mut Output,
     ) -> Vec<Wanted> {
         let size = self.size();
@@ -113,7 +111,7 @@ impl<'a> LiveView<'a> {
         if self.logs_read.is_none_or(|read| read.elapsed() >= LOGS) {
             self.logs_read = Some(Instant::now());
             for run in runs.iter_mut() {
-                self.is_stale |= run.read_logs(places, size.rows, at);
+                self.is_stale |= run.read_logs(journal, size.rows, at);
             }
         }
         let struck = self.keys.as_mut().map_or_else(Vec::new, Keys::struck);
@@ -209,7 +207,7 @@ impl<'a> LiveView<'a> {
     /// Records an answer, as `grove runs answer` does; one that comes too late is said.
     pub(super) fn answer(
         &mut self,
-        runs: &Runs,
+        runs: &RunJournal,
         run: &str,
         node: &NodeId,
         answer: String,
@@ -217,7 +215,7 @@ impl<'a> LiveView<'a> {
     ) -> Result<(), CommandError> {
         let given = format!("{run}.{node}");
         let wish = ChildWish::Answer(answer);
-        if let Err(error) = controlling::want(self.environment, runs, &given, wish) {
+        if let Err(error) = runs.want(&given, wish) {
             self.clear(out);
             out.note(&error.message());
             out.flush();

@@ -1,7 +1,7 @@
 //! `grove plan`: what a run would be.
 
-use grove_plan::{Child, FanOut, Node, Work, WorktreePlan};
-use grove_runs::{PlannedRun, Told};
+use grove_engine::view::{Child, FanOut, Node, Work, WorktreePlan};
+use grove_engine::view::{PlannedRun, Told};
 use grove_spec::text::one_line;
 use grove_spec::{Digest, duration};
 
@@ -63,7 +63,11 @@ fn items_of(list: &FanOut, planned: &PlannedRun) -> usize {
 
 /// Where a working tree begins.
 fn beginning(tree: &WorktreePlan) -> String {
-    let nodes: Vec<&str> = tree.begins.iter().map(grove_plan::NodeId::as_str).collect();
+    let nodes: Vec<&str> = tree
+        .begins
+        .iter()
+        .map(grove_engine::view::NodeId::as_str)
+        .collect();
     let with = match nodes.as_slice() {
         [] => String::new(),
         nodes => format!(" with the work of {}", nodes.join(", ")),
@@ -73,7 +77,11 @@ fn beginning(tree: &WorktreePlan) -> String {
 
 /// What is known of a child before it starts; what is not said is left out.
 fn rows(node: &Node, child: &Child, planned: &PlannedRun) -> Vec<(&'static str, String)> {
-    let after: Vec<&str> = node.after.iter().map(grove_plan::NodeId::as_str).collect();
+    let after: Vec<&str> = node
+        .after
+        .iter()
+        .map(grove_engine::view::NodeId::as_str)
+        .collect();
     let told = planned
         .artifacts
         .iter()

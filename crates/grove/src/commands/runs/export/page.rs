@@ -1,13 +1,15 @@
 //! The page: graph, timeline, children, ledger. It needs no script, and its policy allows none.
 
-use grove_plan::{NodeId, NodeView, REJECTED, Usage};
+use grove_engine::view::{NodeId, NodeView, REJECTED, Usage};
 use grove_spec::duration::in_words;
 
-use super::gathered::{BoundedText, Done, Gathered, GatheredChild, GatheredStep, GatheredTold};
 use super::html::Html;
 use crate::commands::counted;
-use crate::commands::overview::grouped;
 use crate::commands::runs::ledger::changed_by;
+use grove_engine::exported_run::{
+    ExportedAction, ExportedChild, ExportedPrompt, ExportedRun, ExportedStep, ExportedText,
+};
+use grove_spec::text::grouped;
 
 const HEAD: &str = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
 <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n\
@@ -18,7 +20,7 @@ const STYLE: &str = include_str!("page.css");
 const MOST_PAGE: usize = 24 << 20;
 
 /// The page of a run.
-pub(super) fn page(run: &Gathered) -> String {
+pub(super) fn page(run: &ExportedRun) -> String {
     let mut html = Html::default();
     html.markup(HEAD).text(&format!("Run {}", run.run.id));
     html.markup("</title>\n<style>")
@@ -61,7 +63,7 @@ fn class(state: &str, is_rejected: bool) -> &'static str {
     }
 }
 
-fn heading(run: &Gathered, html: &mut Html) {
+fn heading(run: &ExportedRun, html: &mut Html) {
     let view = &run.run;
     html.element("<h1>Run ", &view.id, "</h1>\n");
     html.element("<p>", &run.title, "</p>\n<ul class=\"facts\">");
@@ -116,18 +118,18 @@ fn whole(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-fn ended(run: &Gathered) -> u64 {
+fn ended(run: &ExportedRun) -> u64 {
     run.run.ended_at.unwrap_or(run.last_event_at)
 }
 
-fn node<'a>(run: &'a Gathered, id: &NodeId) -> Option<&'a NodeView> {
+fn node<'a>(run: &'a ExportedRun, id: &NodeId) -> Option<&'a NodeView> {
     run.run.nodes.iter().find(|node| node.id == *id)
 }
 
 /// Children that a step shows; of more it is said how many.
 const MOST_CARDS: usize = 60;
 
-fn graph(run: &Gathered, html: &mut Html) {
+fn graph(run: &ExportedRun, html: &mut Html) {
     html.markup("<div class=\"graph\">\n");
     for (at, step) in run.steps.iter().enumerate() {
         if at > 0 {
@@ -158,7 +160,7 @@ fn graph(run: &Gathered, html: &mut Html) {
     html.markup("</div>\n");
 }
 
-fn arrow(step: &GatheredStep, html: &mut Html) {
+fn arrow(step: &ExportedStep, html: &mut Html) {
     let after: Vec<&str> = step.after.iter().map(NodeId::as_str).collect();
     let after = match after.as_slice() {
         [] => String::new(),
@@ -172,7 +174,7 @@ fn arrow(step: &GatheredStep, html: &mut Html) {
     );
 }
 
-fn card(run: &Gathered, node: &NodeView, html: &mut Html) {
+fn card(run: &ExportedRun, node: &NodeView, html: &mut Html) {
     let kind = class(node.state, node.rejected.is_some());
     let link = format!("#{}", anchor(run, &node.id));
     html.tag("a", &[("class", &format!("card {kind}")), ("href", &link)]);
@@ -198,7 +200,7 @@ fn card(run: &Gathered, node: &NodeView, html: &mut Html) {
 }
 
 /// The name of a child's place on the page: its number, since ids may have any character.
-fn anchor(run: &Gathered, id: &NodeId) -> String {
+fn anchor(run: &ExportedRun, id: &NodeId) -> String {
     let at = run.children.iter().position(|child| child.node == *id);
     at.map_or_else(String::new, |at| format!("child-{at}"))
 }
@@ -211,7 +213,7 @@ fn state_words(node: &NodeView) -> String {
     }
 }
 
-fn timeline(run: &Gathered, html: &mut Html) {
+fn timeline(run: &ExportedRun, html: &mut Html) {
     let Some(began) = run.run.submitted_at else {
         html.markup("<p class=\"quiet\">Nothing happened.</p>\n");
         return;
@@ -264,7 +266,7 @@ fn timeline(run: &Gathered, html: &mut Html) {
 /// What is counted of a child, in the order of the columns. Where a page is narrow each cell has its column's name beside it.
 const FIGURES: [&str; 5] = ["Input", "Cached", "Output", "Calls", "Cost"];
 
-fn spent(run: &Gathered, html: &mut Html) {
+fn spent(run: &ExportedRun, html: &mut Html) {
     html.markup("<div class=\"wide\"><table>\n<tr><th>Child</th><th>Model</th>");
     for name in FIGURES {
         html.element("<th class=\"n\">", name, "</th>");
@@ -319,7 +321,7 @@ fn numbers(usage: &Usage, calls: usize, cost: &str, html: &mut Html) {
     html.markup("</tr>\n");
 }
 
-fn children(run: &Gathered, child: &GatheredChild, html: &mut Html) {
+fn children(run: &ExportedRun, child: &ExportedChild, html: &mut Html) {
     let Some(node) = node(run, &child.node) else {
         return;
     };
@@ -337,7 +339,7 @@ fn children(run: &Gathered, child: &GatheredChild, html: &mut Html) {
     let calls = child
         .done
         .iter()
-        .filter(|it| matches!(it, Done::Called { .. }));
+        .filter(|it| matches!(it, ExportedAction::Called { .. }));
     let about = format!(
         " {}, {} tokens",
         counted(calls.count(), "call"),
@@ -375,7 +377,7 @@ fn children(run: &Gathered, child: &GatheredChild, html: &mut Html) {
     html.markup("</details>\n");
 }
 
-fn prompt(told: &GatheredTold, html: &mut Html) {
+fn prompt(told: &ExportedPrompt, html: &mut Html) {
     html.element(
         "<details><summary><b>What it was told</b> <span class=\"quiet\">",
         &told.digest.first_digits(12),
@@ -408,7 +410,7 @@ fn prompt(told: &GatheredTold, html: &mut Html) {
 }
 
 /// A text with how much of it there is.
-fn text(name: &'static str, text: &BoundedText, html: &mut Html) {
+fn text(name: &'static str, text: &ExportedText, html: &mut Html) {
     if !name.is_empty() {
         html.element("<p class=\"quiet\">", name, "</p>\n");
     }
@@ -416,7 +418,7 @@ fn text(name: &'static str, text: &BoundedText, html: &mut Html) {
     cut(text, html);
 }
 
-fn cut(text: &BoundedText, html: &mut Html) {
+fn cut(text: &ExportedText, html: &mut Html) {
     if text.cut {
         let of = format!(
             "{} of {} bytes",
@@ -427,14 +429,14 @@ fn cut(text: &BoundedText, html: &mut Html) {
     }
 }
 
-fn done(done: &[Done], html: &mut Html) {
+fn done(done: &[ExportedAction], html: &mut Html) {
     if done.is_empty() {
         return;
     }
     html.markup("<h3>What it did</h3>\n");
     for one in done {
         match one {
-            Done::Said { text, .. } => {
+            ExportedAction::Said { text, .. } => {
                 let first = text.text.lines().next().unwrap_or_default();
                 let first: String = first.chars().take(120).collect();
                 html.element(
@@ -444,7 +446,7 @@ fn done(done: &[Done], html: &mut Html) {
                 );
                 self::text("", text, html);
             }
-            Done::Called {
+            ExportedAction::Called {
                 tool,
                 about,
                 arguments,
@@ -469,7 +471,7 @@ fn done(done: &[Done], html: &mut Html) {
     }
 }
 
-fn diff(patch: &BoundedText, html: &mut Html) {
+fn diff(patch: &ExportedText, html: &mut Html) {
     html.markup("<h3>What it changed</h3>\n<pre class=\"diff\">");
     // What stands before the first change of a file names it.
     let mut is_name = true;
@@ -493,7 +495,7 @@ fn diff(patch: &BoundedText, html: &mut Html) {
     cut(patch, html);
 }
 
-fn ledger(run: &Gathered, html: &mut Html) {
+fn ledger(run: &ExportedRun, html: &mut Html) {
     html.markup("<div class=\"wide\"><table>\n<tr><th>Child</th><th>Required</th><th>Observed</th><th>Outcome</th></tr>\n");
     for child in &run.children {
         let Some(node) = node(run, &child.node) else {

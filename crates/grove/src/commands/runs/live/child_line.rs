@@ -1,11 +1,11 @@
 //! The line of a child: how far it is, who it is, what it does now, and what that took.
 
-use grove_plan::{Accepted, Execution, LiveChild, REJECTED};
+use grove_engine::view::{Accepted, Execution, LiveChild, REJECTED};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::line::{Line, fitted, money, time, whole};
 use crate::colour::Meaning;
-use crate::commands::overview::grouped;
+use grove_spec::text::grouped;
 
 /// What a child does has at least so much room before its numbers give way.
 const LEAST_DOING: usize = 20;

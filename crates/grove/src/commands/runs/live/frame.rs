@@ -1,15 +1,15 @@
 //! What a terminal shows of runs that go on: a function of their pictures, of what somebody types and of the size of the
 //! terminal. No line is wider and no frame is higher than there is room, and no word is broken that has room.
 
-use grove_plan::{Execution, LiveChild, LiveRun, LiveStep, NodeId, REJECTED};
+use grove_engine::view::{Execution, LiveChild, LiveRun, LiveStep, NodeId, REJECTED};
 use grove_spec::text::{counted, one_line};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::child_line::{Layout, mark, meaning, meaning_of};
 use super::line::{Line, fitted, money, time, whole};
 use crate::colour::Meaning;
-use crate::commands::overview::grouped;
 use crate::table::wrapped;
+use grove_spec::text::grouped;
 
 /// A run that is shown.
 pub(super) struct ShownRun<'a> {

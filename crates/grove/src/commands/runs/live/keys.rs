@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal as _, Stdin};
 
-use grove_plan::NodeId;
+use grove_engine::view::NodeId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use grove_plan::{Event, NodeId};
+use grove_engine::view::RunFilter;
+use grove_engine::view::{Event, NodeId};
 use grove_skills::Environment;
 use grove_spec::text::one_line;
-use grove_store::RunFilter;
 
-use super::super::Runs;
 use super::super::following::{POLL, Signals, plain_line};
 use super::{LiveView, Manner, Wanted, WatchedRun};
 use crate::command_error::CommandError;
 use crate::commands::Outcome;
 use crate::output::{Output, reader_is_gone};
+use grove_engine::RunJournal;
 
 /// Runs that are shown at a time; of others it is said that they are there.
 const MOST: usize = 24;
@@ -28,13 +28,13 @@ const MANNER: Manner = Manner {
 /// Shows the runs that are named until they are over, or all of them until somebody has seen enough.
 pub(in crate::commands::runs) fn watch(
     environment: &Environment,
-    runs: &Runs,
+    runs: &RunJournal,
     named: &[String],
     out: &mut Output,
 ) -> Outcome {
     let mut ids: Vec<String> = Vec::new();
     for given in named {
-        let id = runs.store.find(given)?;
+        let id = runs.find(given)?;
         if !ids.contains(&id) {
             ids.push(id);
         }
@@ -53,7 +53,7 @@ pub(in crate::commands::runs) fn watch(
         words: BTreeMap::new(),
     };
     for id in ids {
-        let run = WatchedRun::new(&runs.store, &id)?;
+        let run = WatchedRun::new(runs, &id)?;
         watching.watched.push(run);
     }
     runtime.block_on(watching.go_on(out))?;
@@ -62,7 +62,7 @@ pub(in crate::commands::runs) fn watch(
 
 struct Watching<'a> {
     environment: &'a Environment,
-    runs: &'a Runs,
+    runs: &'a RunJournal,
     is_all: bool,
     watched: Vec<WatchedRun>,
     /// Whether the runs were listed.
@@ -102,7 +102,7 @@ impl Watching<'_> {
                 return Ok(());
             }
             let wanted = view.as_mut().map_or_else(Vec::new, |view| {
-                view.show(&mut shown, self.more, &self.runs.places, out)
+                view.show(&mut shown, self.more, self.runs, out)
             });
             for wanted in wanted {
                 match (wanted, &mut view) {
@@ -141,7 +141,7 @@ impl Watching<'_> {
         }
         for run in &mut self.watched {
             let words = self.words.entry(run.id.clone()).or_default();
-            run.take_news(&self.runs.store, |run, event| {
+            run.take_news(self.runs, |run, event| {
                 if is_plain {
                     say(run, event, words, out);
                 }
@@ -162,17 +162,17 @@ impl Watching<'_> {
             most: Some(NEWEST),
             ..RunFilter::default()
         };
-        let mut found = self.runs.store.runs(&open)?;
+        let mut found = self.runs.runs(&open)?;
         // A terminal that shows nothing says less than one with what was last.
         if !self.has_looked && !is_plain {
-            let newest = self.runs.store.runs(&newest)?;
+            let newest = self.runs.runs(&newest)?;
             found.extend(newest.into_iter().filter(|row| row.ended_at.is_some()));
             found.sort_by(|one, other| other.id.cmp(&one.id));
         }
         self.has_looked = true;
         for row in found.iter().rev() {
             if !self.watched.iter().any(|run| run.id == row.id) {
-                let run = WatchedRun::new(&self.runs.store, &row.id)?;
+                let run = WatchedRun::new(self.runs, &row.id)?;
                 self.watched.insert(0, run);
             }
         }
@@ -183,7 +183,7 @@ impl Watching<'_> {
                 None => drop(self.watched.pop()),
             }
         }
-        self.more = self.runs.store.count_open()?.saturating_sub(MOST);
+        self.more = self.runs.count_open()?.saturating_sub(MOST);
         Ok(())
     }
 }

@@ -1,17 +1,17 @@
 use std::collections::BTreeSet;
 
-use grove_plan::{
+use grove_engine::view::{
     Accepted, AttemptState, Cause, CheckEnd, CheckResult, Child, Ending, Execution, Finish, Node,
     NodeState, Output, Plan, RunView, Seen, State, Times, Work,
 };
 use grove_spec::Digest;
 use serde_json::json;
 
-use super::super::gathered::GatheredPart;
 use super::*;
+use grove_engine::exported_run::ExportedPart;
 
-fn bounded(text: &str) -> BoundedText {
-    BoundedText {
+fn bounded(text: &str) -> ExportedText {
+    ExportedText {
         text: text.to_owned(),
         bytes: text.len(),
         cut: true,
@@ -19,7 +19,7 @@ fn bounded(text: &str) -> BoundedText {
 }
 
 /// A run in which every word that somebody else wrote is this one.
-fn run_of(word: &str) -> Gathered {
+fn run_of(word: &str) -> ExportedRun {
     let node = |id: NodeId, group: Option<NodeId>| {
         let mut child = Child::new(word, Digest::of(b"told"), word);
         child.label = Some(word.to_owned());
@@ -94,15 +94,15 @@ fn run_of(word: &str) -> Gathered {
             word.to_owned()
         })
     };
-    let child = |node: NodeId| GatheredChild {
+    let child = |node: NodeId| ExportedChild {
         node,
         cost: Some(0.5),
         tokens: 7,
         asked: Some("verified"),
         commands: vec![word.to_owned()],
-        told: Some(GatheredTold {
+        told: Some(ExportedPrompt {
             digest: Digest::of(b"told"),
-            parts: vec![GatheredPart {
+            parts: vec![ExportedPart {
                 kind: word.to_owned(),
                 name: word.to_owned(),
                 source: Some(word.to_owned()),
@@ -113,12 +113,12 @@ fn run_of(word: &str) -> Gathered {
             message_from: vec![word.to_owned()],
         }),
         done: vec![
-            Done::Said {
+            ExportedAction::Said {
                 at: 5,
                 attempt: 1,
                 text: bounded(word),
             },
-            Done::Called {
+            ExportedAction::Called {
                 at: 5,
                 attempt: 1,
                 tool: word.to_owned(),
@@ -131,13 +131,13 @@ fn run_of(word: &str) -> Gathered {
         ],
         patch: Some(bounded(word)),
     };
-    let step = |id: NodeId, child: NodeId| GatheredStep {
+    let step = |id: NodeId, child: NodeId| ExportedStep {
         id,
         is_group: true,
         after: vec![NodeId::from(word)],
         children: vec![child],
     };
-    Gathered {
+    ExportedRun {
         schema: "grove.export/1",
         title: word.to_owned(),
         task: word.to_owned(),

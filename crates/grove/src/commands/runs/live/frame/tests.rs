@@ -1,4 +1,4 @@
-use grove_plan::{
+use grove_engine::view::{
     AttemptState, CallId, Cause, Child, GroupRules, NodeState, Plan, Question, Sign, State, Times,
     Usage, Work,
 };
@@ -12,18 +12,18 @@ const NOW: Times = Times {
     boot: 100_000,
 };
 
-fn node(id: &str, after: &[&str], group: Option<&str>, agent: &str) -> grove_plan::Node {
+fn node(id: &str, after: &[&str], group: Option<&str>, agent: &str) -> grove_engine::view::Node {
     let mut child = Child::new(agent, Digest::of(b"told"), "p/m");
-    child.model_facts = vec![grove_plan::ModelFacts {
+    child.model_facts = vec![grove_engine::view::ModelFacts {
         context: None,
-        prices: Some(grove_plan::Prices {
+        prices: Some(grove_engine::view::Prices {
             input: 3_000_000,
             output: 15_000_000,
             cached: None,
             cache_write: None,
         }),
     }];
-    grove_plan::Node {
+    grove_engine::view::Node {
         id: NodeId::from(id),
         after: after.iter().map(|&id| NodeId::from(id)).collect(),
         group: group.map(NodeId::from),

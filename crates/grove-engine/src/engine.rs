@@ -1,0 +1,131 @@
+//! The engine of one environment.
+
+use std::ffi::OsStr;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use grove_plan::RunView;
+use grove_runs::{PlannedRun, SubmittedRun, plan_of, submit};
+use grove_skills::Environment;
+
+use crate::calling_child;
+use crate::error::EngineError;
+use crate::journal::RunJournal;
+use crate::order::RunOrder;
+use crate::resolve::{self, ResolvedRun, approving};
+use crate::supervising::{self, SUPERVISE};
+
+/// The time between two looks at a run that is waited for.
+const POLL: Duration = Duration::from_millis(15);
+/// The time between two checks that a supervisor works on a run that is waited for.
+const WORK_CHECK: Duration = Duration::from_secs(2);
+
+/// The skills, agents and runs of one environment.
+pub struct Engine {
+    environment: Environment,
+    /// The journal, opened by the first call that needs it.
+    journal: Mutex<Option<Arc<RunJournal>>>,
+}
+
+impl Engine {
+    /// An engine for an environment. Nothing is opened yet.
+    pub fn new(environment: Environment) -> Self {
+        Self {
+            environment,
+            journal: Mutex::default(),
+        }
+    }
+
+    /// Does the work of the processes that runs need, which are this program started anew. The `main` of a program that
+    /// embeds the engine calls it first, and ends with the exit code if there is one.
+    pub fn serve_if_asked(environment: impl FnOnce() -> Environment) -> Option<ExitCode> {
+        let asked = std::env::args_os().nth(1)?;
+        if asked == OsStr::new(grove_exec::KEEPER) {
+            return Some(grove_exec::keep());
+        }
+        // Keys of providers are in the environment: no child reads it.
+        grove_exec::hide_this_process();
+        if asked != OsStr::new(SUPERVISE) {
+            return None;
+        }
+        Some(match supervising::supervise(environment()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        })
+    }
+
+    /// The environment.
+    pub const fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// The journal of runs. It is opened anew if its file was removed.
+    pub fn journal(&self) -> Result<Arc<RunJournal>, EngineError> {
+        let mut known = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(journal) = known.as_ref().filter(|journal| journal.version().is_ok()) {
+            return Ok(Arc::clone(journal));
+        }
+        let journal = Arc::new(RunJournal::open(&self.environment)?);
+        *known = Some(Arc::clone(&journal));
+        Ok(journal)
+    }
+
+    /// The journal, with a supervisor for work that a dead one left.
+    pub fn recovered_journal(&self) -> Result<Arc<RunJournal>, EngineError> {
+        let journal = self.journal()?;
+        journal.recover("")?;
+        Ok(journal)
+    }
+
+    /// Finds everything about a run. Nothing is recorded, and nothing of a run's files is opened.
+    pub fn resolve(&self, order: &RunOrder) -> Result<ResolvedRun, EngineError> {
+        resolve::resolve(&self.environment, order, None)
+    }
+
+    /// The same for the child that this process belongs to, if it belongs to one: with no more than its powers.
+    pub fn resolve_as_caller(&self, order: &RunOrder) -> Result<ResolvedRun, EngineError> {
+        let above = calling_child::above(&*self.journal()?)?;
+        resolve::resolve(&self.environment, order, above.as_ref())
+    }
+
+    /// The plan of a run that was resolved. Nothing is recorded.
+    pub fn plan(&self, resolved: &ResolvedRun) -> Result<PlannedRun, EngineError> {
+        Ok(plan_of(&resolved.request)?)
+    }
+
+    /// Refuses a run if the kernel cannot hold some of its commands in the sandbox.
+    pub fn require_sandbox(&self, resolved: &ResolvedRun) -> Result<(), EngineError> {
+        crate::required_sandbox::check(&self.environment, &resolved.request)
+    }
+
+    /// Records a run and sees to it that a supervisor works on it.
+    pub fn submit(&self, resolved: &ResolvedRun) -> Result<SubmittedRun, EngineError> {
+        let journal = self.journal()?;
+        approving::keep(&self.environment, &resolved.approved)?;
+        let submitted = submit(&journal.store, &resolved.request)?;
+        journal.ensure(&resolved.request.surroundings, &submitted.id)?;
+        Ok(submitted)
+    }
+
+    /// Waits until a run is over or waits for an answer, at most so long. Returns it as it is then.
+    pub fn wait(&self, run: &str, limit: Duration) -> Result<RunView, EngineError> {
+        let journal = self.journal()?;
+        let surroundings = journal.surroundings();
+        let begun = Instant::now();
+        let mut last_check = begun;
+        loop {
+            journal.version()?;
+            let (state, is_over) = journal.store.state_of(run)?;
+            let is_waiting = state == "asking" || state == "paused";
+            if is_over || is_waiting || begun.elapsed() >= limit {
+                return Ok(journal.view(&journal.store.load(run)?));
+            }
+            if last_check.elapsed() > WORK_CHECK {
+                last_check = Instant::now();
+                journal.ensure(&surroundings, run)?;
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The health of runs for `grove doctor`: providers and their keys, the journal, the supervisor, and processes that are
+//! left over.
+
+use grove_exec::{Liveness, Owner, Seen, marked_processes};
+use grove_model::{KeySource, Provider};
+use grove_runs::{RunPlaces, wake};
+use grove_skills::Environment;
+use grove_spec::config::Settings;
+use grove_spec::text::one_line;
+use grove_store::{RunFilter, Store, check_file};
+use serde::Serialize;
+
+use crate::model_settings::ModelSettings;
+
+/// The health of everything that runs need.
+#[derive(Debug, Serialize)]
+pub struct RunsHealth {
+    /// Every provider that is known.
+    pub providers: Vec<ProviderHealth>,
+    /// The journal; none as long as nothing was run.
+    pub journal: Option<JournalHealth>,
+    /// True if a supervisor is running that has the providers and keys of this process.
+    pub supervisor: bool,
+    /// Processes that are left over from runs that are over.
+    pub orphans: Vec<Orphan>,
+}
+
+/// A provider and the state of its key.
+#[derive(Debug, Serialize)]
+pub struct ProviderHealth {
+    /// Its name.
+    pub name: String,
+    /// Its interface.
+    pub api: &'static str,
+    /// Its address.
+    pub address: String,
+    /// The place of the key; never the key.
+    pub key: Option<String>,
+    /// The state of the key in words; a command is not tried.
+    pub state: &'static str,
+}
+
+impl ProviderHealth {
+    /// Every provider that is known.
+    pub fn all(models: &ModelSettings) -> Vec<Self> {
+        let providers = models.providers();
+        let ready: Vec<&str> = providers.ready().map(|it| it.name.as_str()).collect();
+        let health = |provider: &Provider| Self {
+            name: one_line(&provider.name),
+            api: provider.api.word(),
+            address: one_line(&provider.base_url),
+            key: provider.key.as_ref().map(KeySource::place),
+            state: match &provider.key {
+                None => "needs none",
+                Some(KeySource::Command(_)) => "not tried",
+                Some(KeySource::File(path)) if !grove_fs::files::is_file(path) => "missing",
+                Some(_) if ready.contains(&provider.name.as_str()) => "present",
+                Some(_) => "missing",
+            },
+        };
+        providers.all().iter().map(health).collect()
+    }
+}
+
+/// The health of the journal.
+#[derive(Debug, Default, Serialize)]
+pub struct JournalHealth {
+    /// How many runs are in it.
+    pub runs: u64,
+    /// How many of them are not over.
+    pub open: usize,
+    /// Effects whose holder is dead: the next supervisor looks after them.
+    pub left: usize,
+    /// Each fault of its file, in words.
+    pub faults: Vec<String>,
+}
+
+/// A process that carries the mark of a run which is over.
+#[derive(Debug, Serialize)]
+pub struct Orphan {
+    /// Its number.
+    pub pid: u32,
+    /// Its mark.
+    pub mark: String,
+}
+
+impl RunsHealth {
+    /// Looks at everything that runs need.
+    pub fn of(environment: &Environment, settings: &Settings) -> Self {
+        let models = ModelSettings::of(environment, settings);
+        let places = RunPlaces::in_state(&environment.state);
+        let marked = marked_processes();
+        let (journal, over) = journal(&places, &marked);
+        // Of a run that this journal does not know nothing is known: it may be another's.
+        let orphans = marked.into_iter().filter(|(_, mark)| {
+            let run = mark.split('/').next().unwrap_or_default();
+            over.iter().any(|known| known == run)
+        });
+        Self {
+            providers: ProviderHealth::all(&models),
+            journal,
+            supervisor: wake(&places, &models.surroundings(), ""),
+            orphans: orphans
+                .map(|(seen, mark)| Orphan {
+                    pid: seen.pid,
+                    mark: one_line(&mark),
+                })
+                .collect(),
+        }
+    }
+
+    /// How many things need attention.
+    pub fn faults(&self) -> usize {
+        let journal = self.journal.as_ref().map_or(0, |it| it.faults.len());
+        journal + self.orphans.len()
+    }
+}
+
+/// Returns the health of the journal, and which of the runs that processes are marked with are over.
+fn journal(places: &RunPlaces, marked: &[(Seen, String)]) -> (Option<JournalHealth>, Vec<String>) {
+    if !grove_fs::files::is_file(&places.journal()) {
+        return (None, Vec::new());
+    }
+    let faulty = |fault: String| {
+        let journal = JournalHealth {
+            faults: vec![fault],
+            ..JournalHealth::default()
+        };
+        (Some(journal), Vec::new())
+    };
+    let store = match Store::open(&places.journal()) {
+        Ok(store) => store,
+        Err(error) => return faulty(error.to_string()),
+    };
+    let filter = RunFilter {
+        only_open: true,
+        most: Some(usize::MAX),
+        ..RunFilter::default()
+    };
+    let read = || {
+        let open = store.runs(&filter)?;
+        let rows = store.outbox()?;
+        let left = rows.into_iter().filter(|row| {
+            let holder = row.holder.clone();
+            holder.is_some_and(|it| Owner(it).liveness() == Liveness::Gone)
+        });
+        let journal = JournalHealth {
+            runs: store.count()?,
+            open: open.len(),
+            left: left.count(),
+            faults: check_file(&places.journal())?,
+        };
+        let runs = marked.iter().filter_map(|(_, mark)| mark.split('/').next());
+        let is_over = |run: &&str| {
+            let is_open = open.iter().any(|known| known.id == *run);
+            !is_open && store.request(run).is_ok()
+        };
+        let over = runs.filter(is_over).map(str::to_owned).collect();
+        Ok::<_, grove_store::StoreError>((Some(journal), over))
+    };
+    read().unwrap_or_else(|error| faulty(error.to_string()))
+}

@@ -1,0 +1,190 @@
+//! The journal of runs as the engine opens it, with the environment of the process that did.
+
+use std::sync::Arc;
+
+use grove_exec::{Liveness, Owner, now};
+use grove_fs::FileId;
+use grove_plan::{EffectKind, Fact, NodeId, RunView, Wish};
+use grove_runs::{JournalError, RunPlaces};
+use grove_skills::Environment;
+use grove_spec::Digest;
+use grove_store::{Draft, LoadedRun, OpenRow, RunFilter, RunRow, Store, StoreError};
+
+use crate::calling_child::mark_of;
+use crate::error::EngineError;
+use crate::model_settings::ModelSettings;
+use crate::supervising;
+
+/// The name of the person in facts that a terminal records.
+pub(crate) const BY_TERMINAL: &str = "a terminal";
+
+/// The journal and the folder in which it is.
+pub struct RunJournal {
+    pub(crate) environment: Environment,
+    pub(crate) places: RunPlaces,
+    pub(crate) store: Arc<Store>,
+    /// The journal's file when it was opened.
+    file: Option<FileId>,
+    /// True if this process belongs to a child.
+    is_child: bool,
+}
+
+impl RunJournal {
+    /// Opens the journal of an environment; makes one where there is none.
+    pub fn open(environment: &Environment) -> Result<Self, EngineError> {
+        let places = RunPlaces::in_state(&environment.state);
+        grove_fs::files::make_closed_folder(places.folder())?;
+        let store = places.open_journal()?;
+        Ok(Self {
+            file: grove_fs::files::identity(store.path()).ok(),
+            is_child: mark_of(environment).is_some(),
+            environment: environment.clone(),
+            places,
+            store: Arc::new(store),
+        })
+    }
+
+    /// Returns true if this process belongs to a child of a run.
+    pub const fn is_child(&self) -> bool {
+        self.is_child
+    }
+
+    /// The folder of the journal and of what is kept beside it.
+    pub const fn places(&self) -> &RunPlaces {
+        &self.places
+    }
+
+    /// Returns a number that changes when something was recorded, and an error when the journal is no longer where it was:
+    /// in a file that was removed nothing will ever change, and its supervisor has ended every child.
+    pub fn version(&self) -> Result<u64, EngineError> {
+        let path = self.store.path();
+        if grove_fs::files::identity(path).ok() != self.file {
+            let message = format!("the journal of runs, {}, was removed", path.display());
+            let hint = "its runs have been ended with it; start them again";
+            return Err(EngineError::finding(message).hint(hint));
+        }
+        Ok(self.store.data_version()?)
+    }
+
+    /// Returns the id of a run by the beginning of it.
+    pub fn find(&self, given: &str) -> Result<String, EngineError> {
+        Ok(self.store.find(given)?)
+    }
+
+    /// Returns runs without their events, the newest first.
+    pub fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, EngineError> {
+        Ok(self.store.runs(filter)?)
+    }
+
+    /// Returns the number of runs that are not over.
+    pub fn count_open(&self) -> Result<usize, EngineError> {
+        Ok(self.store.count_open()?)
+    }
+
+    /// Wakes the supervisor of a run, if there is one.
+    pub fn wake(&self, surroundings: &str, run: &str) {
+        grove_runs::wake(&self.places, surroundings, run);
+    }
+
+    /// Loads a run by the beginning of its id.
+    pub fn load(&self, given: &str) -> Result<LoadedRun, EngineError> {
+        let id = self.store.find(given)?;
+        Ok(self.store.load(&id)?)
+    }
+
+    /// The view of a run, with texts as long as it allows.
+    pub fn view(&self, run: &LoadedRun) -> RunView {
+        let text = |digest: &Digest| {
+            let bytes = self.store.artifact(digest).ok().flatten()?;
+            String::from_utf8(bytes).ok()
+        };
+        RunView::of(&run.id, &run.plan, &run.state, &text).bounded(&run.plan)
+    }
+
+    /// The name of the providers, keys and servers of this process.
+    pub fn surroundings(&self) -> String {
+        ModelSettings::find(&self.environment).surroundings()
+    }
+
+    /// Starts or wakes the supervisor of a run. In the process of a child it is only woken: a supervisor that a child's
+    /// process started would end with the child.
+    pub fn ensure(&self, surroundings: &str, run: &str) -> Result<(), EngineError> {
+        if self.is_child {
+            grove_runs::wake(&self.places, surroundings, run);
+            return Ok(());
+        }
+        supervising::ensure(self, surroundings, run)
+    }
+
+    /// Starts or wakes a supervisor if a dead one left something to do. A process of a child neither recovers nor prunes.
+    pub fn recover(&self, run: &str) -> Result<(), EngineError> {
+        if !self.is_child && self.needs_recovery()? {
+            supervising::start_or_wake(self, &self.surroundings(), run)?;
+        }
+        Ok(())
+    }
+
+    fn needs_recovery(&self) -> Result<bool, EngineError> {
+        let is_left = |row: &OpenRow| {
+            let holder = row.holder.clone();
+            let is_timer = row.effect.kind == EffectKind::Timer;
+            !is_timer && holder.is_none_or(|it| Owner(it).liveness() == Liveness::Gone)
+        };
+        Ok(self.store.outbox()?.iter().any(is_left))
+    }
+
+    /// Records a wish of the person. A wish that comes too late changes nothing.
+    pub fn wish(&self, run: &str, wish: Wish) -> Result<(), EngineError> {
+        let fact = Fact::Wanted {
+            by: BY_TERMINAL.to_owned(),
+            id: grove_runs::new_run_id(),
+            wish,
+        };
+        let draft = Draft {
+            fact,
+            artifacts: Vec::new(),
+            at: now(),
+        };
+        match self.store.append(run, draft) {
+            Err(error) if !error.is_refusal() => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The run and the child in `RUN` or `RUN.NODE`.
+pub fn parts_of(given: &str) -> (&str, Option<NodeId>) {
+    match given.split_once('.') {
+        Some((run, node)) => (run, Some(NodeId::from(node))),
+        None => (given, None),
+    }
+}
+
+/// The child that `RUN.NODE` names; for `RUN` alone the last one.
+pub(crate) fn node_or_last(run: &LoadedRun, node: Option<NodeId>) -> NodeId {
+    let last = run.plan.nodes.last().map(|node| node.id.clone());
+    node.or(last).unwrap_or_else(|| NodeId::step(1))
+}
+
+impl From<JournalError> for EngineError {
+    fn from(error: JournalError) -> Self {
+        match error {
+            JournalError::Folder(error) => error.into(),
+            JournalError::Store(error) => error.into(),
+            error @ (JournalError::Key { .. } | JournalError::NotOwn { .. }) => {
+                Self::finding(error)
+            }
+        }
+    }
+}
+
+impl From<StoreError> for EngineError {
+    fn from(error: StoreError) -> Self {
+        match &error {
+            StoreError::NoRun(_) => Self::finding(error).hint("`grove runs list` lists them"),
+            StoreError::Ambiguous { .. } => Self::usage(error).hint("give more of the id"),
+            StoreError::Newer { .. } => Self::finding(error).hint("use the newer version of Grove"),
+            _ => Self::internal(error),
+        }
+    }
+}

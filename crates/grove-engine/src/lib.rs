@@ -1,0 +1,53 @@
+//! Grove as a library: the skills and agents of a folder, and the runs of child agents, behind one value.
+//!
+//! The engine turns a request into a run with everything resolved, submits it, and sees to it that a supervisor works on
+//! it; it says who owns a run and what may be done with it. It prints nothing and draws nothing: a terminal, a page, an MCP
+//! server and other programs are its callers.
+
+mod attestation;
+mod calling_child;
+mod change_words;
+mod controlling;
+mod engine;
+pub mod engines;
+pub mod entries;
+mod error;
+pub mod exported_run;
+pub mod health;
+mod journal;
+mod ledger;
+mod model_settings;
+mod order;
+mod patches;
+mod pruning;
+mod required_sandbox;
+mod resolve;
+mod sessions;
+mod skill_values;
+mod subagent;
+mod supervising;
+mod told;
+pub mod view;
+mod watched_run;
+pub mod words;
+
+pub use attestation::{public_json, public_pem};
+pub use calling_child::mark_of;
+pub use change_words::ChangeWords;
+pub use controlling::{StopOutcome, WishedChild};
+pub use engine::Engine;
+pub use error::{EngineError, ErrorKind};
+pub use journal::{RunJournal, parts_of};
+pub use ledger::{CheckedLedger, Ledger};
+pub use model_settings::ModelSettings;
+pub use order::RunOrder;
+pub use patches::{AppliedChild, AppliedRun, ChildPatch, RunPatches, SubmodulePatch};
+pub use pruning::PrunedRuns;
+pub use resolve::ResolvedRun;
+pub use subagent::{AwaitedRun, Called, HostFacts, SubagentAnswer, SubagentCall, Waited};
+pub use supervising::{SUPERVISE, passed_on, supervise};
+pub use told::ToldChild;
+pub use watched_run::WatchedRun;
+
+pub use grove_exec::{Git, now};
+pub use grove_runs::new_run_id;

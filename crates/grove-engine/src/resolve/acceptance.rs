@@ -1,0 +1,139 @@
+//! What is asked of a child's work, and who looks at it.
+
+use grove_catalog::root::Source;
+use grove_plan::{AuthorFacts, Contract, Inputs, PlannedTask};
+use grove_spec::acceptance::Acceptance;
+use grove_spec::agent::Agent as AgentFile;
+use grove_spec::chain::Task;
+use serde_json::json;
+
+use super::children::{ChildResolver, FoundChild, is_own};
+use super::schema_files::SavedChain;
+use crate::error::EngineError;
+
+impl ChildResolver<'_> {
+    /// What is asked of a child's work: what was typed, else what its task asks, else the request, else its agent.
+    pub(crate) fn contract(
+        &self,
+        task: &Task,
+        file: &AgentFile,
+        of_agent: Option<Source>,
+        author: &AuthorFacts,
+    ) -> Result<Option<Contract>, EngineError> {
+        let typed = self.typed_acceptance()?;
+        let of_request = match &self.order.request.acceptance {
+            Some(value) => Some(parse(value)?),
+            None => None,
+        };
+        let asked = typed
+            .as_ref()
+            .or(task.acceptance.as_ref())
+            .or(of_request.as_ref());
+        let Some(acceptance) = asked.or(file.acceptance.as_ref()) else {
+            return Ok(None);
+        };
+        let contract = Contract::of(acceptance, author).map_err(EngineError::usage)?;
+        // What the person did not write is a stranger's until somebody has read it: a project's, a package's, a folder's
+        // that was named, and what settings put in its place.
+        let is_of_chain =
+            typed.is_none() && task.acceptance.is_some() && self.order.request.chain_name.is_some();
+        let is_strange = match asked {
+            None => !of_agent.is_some_and(is_own),
+            Some(_) => is_of_chain && !self.saved_chain.as_ref().is_some_and(SavedChain::is_own),
+        };
+        let commands = contract.as_ref().and_then(Contract::commands_digest);
+        if let (Some(contract), Some(digest)) = (&contract, commands) {
+            if asked.is_some() && !is_of_chain {
+                self.require_power_to_run()?;
+            }
+            if is_strange {
+                self.require_approval(&task.agent, contract, &digest.to_string())?;
+            }
+        }
+        Ok(contract)
+    }
+
+    /// Powers only shrink: a child that runs no commands does not have them run for it either. Those of a saved chain or
+    /// of an agent are not its own words.
+    fn require_power_to_run(&self) -> Result<(), EngineError> {
+        if self.above.is_none_or(|above| above.powers().can_run()) {
+            return Ok(());
+        }
+        let message = "a child that cannot run commands cannot have them run by `verify`";
+        Err(EngineError::usage(message)
+            .hint("leave `verify` out, or ask the one who gave you the task"))
+    }
+
+    fn typed_acceptance(&self) -> Result<Option<Acceptance>, EngineError> {
+        if self.order.accept.is_none() && self.order.verify.is_empty() {
+            return Ok(None);
+        }
+        let mut value = json!({});
+        if let Some(level) = &self.order.accept {
+            value["level"] = json!(level);
+            if level == "none" {
+                value["reason"] = json!("asked for on the command line");
+            }
+        }
+        if !self.order.verify.is_empty() {
+            value["verify"] = json!(self.order.verify);
+        }
+        parse(&value).map(Some)
+    }
+
+    fn require_approval(
+        &self,
+        agent: &str,
+        contract: &Contract,
+        digest: &str,
+    ) -> Result<(), EngineError> {
+        let commands = contract.verify.iter();
+        let lines = commands.map(|check| {
+            let network = if check.network {
+                " (with the network)"
+            } else {
+                ""
+            };
+            format!("it runs: {}{network}", check.line())
+        });
+        let message = format!("`{agent}` asks for commands that have not been approved");
+        self.approving.require(digest, &message, lines.collect())
+    }
+
+    /// Whoever looks at a child's work: another child with a context of its own and tools that change nothing.
+    pub(crate) fn reviewer(&self, author: &FoundChild) -> Result<Option<FoundChild>, EngineError> {
+        let of = &author.request;
+        let Some(review) = of.contract.as_ref().and_then(|it| it.review.as_ref()) else {
+            return Ok(None);
+        };
+        let task = Task {
+            agent: review.agent.clone(),
+            label: Some(format!("review of {}", of.id)),
+            ..Task::default()
+        };
+        let planned = PlannedTask {
+            id: of.id.reviewer(),
+            after: Vec::new(),
+            group: None,
+            task: &task,
+            settings: None,
+            text: String::new(),
+            inputs: Some(Inputs {
+                reviews: Some(of.id.clone()),
+                ..Inputs::default()
+            }),
+            list: None,
+        };
+        let mut found = self.child(&planned)?;
+        if found.request.address == of.address {
+            let message = format!("`{}` would review its own work", of.agent);
+            return Err(EngineError::usage(message).hint("name another agent in `review.agent`"));
+        }
+        grove_runs::make_reviewer(&mut found.request, of);
+        Ok(Some(found))
+    }
+}
+
+fn parse(value: &serde_json::Value) -> Result<Acceptance, EngineError> {
+    Acceptance::parse(value).map_err(|faults| EngineError::usage(faults.join("; ")))
+}

@@ -1,0 +1,237 @@
+//! The supervisor as a process: this program started anew when a run needs one.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use grove_catalog::disclosure::Node;
+use grove_exec::{KEEPER, Keeper, allowed_variables};
+use grove_model::{AskSettings, Secret};
+use grove_runs::{
+    Above, Delegation, GivenSkill, Models, RunPlaces, RunRequest, Skills, Supervisor,
+    SupervisorError, SupervisorOptions, wake,
+};
+use grove_skills::disclosure::{Call, Disclosure};
+use grove_skills::{Environment, Library, Request};
+use tokio_util::sync::CancellationToken;
+
+use crate::error::EngineError;
+use crate::journal::RunJournal;
+use crate::model_settings::ModelSettings;
+use crate::resolve;
+use crate::skill_values::variables_of;
+
+/// The first argument of a program that supervises.
+pub const SUPERVISE: &str = "supervise";
+/// The most bytes of variables that a supervisor is given.
+const MOST_GIVEN: u64 = 4 << 20;
+/// A supervisor without work stays so long.
+const IDLE: Duration = Duration::from_secs(5);
+/// A supervisor that does not listen by then is not there.
+const START: Duration = Duration::from_secs(10);
+
+/// Wakes the supervisor of a run, or starts one and waits until it listens.
+pub(crate) fn ensure(
+    journal: &RunJournal,
+    surroundings: &str,
+    run: &str,
+) -> Result<(), EngineError> {
+    if start_or_wake(journal, surroundings, run)? {
+        return Ok(());
+    }
+    let places = &journal.places;
+    let until = Instant::now() + START;
+    while !wake(places, surroundings, run) {
+        if Instant::now() > until {
+            let log = places.supervisor_log(surroundings);
+            return Err(EngineError::internal("the supervisor did not start")
+                .hint(format!("{} may say why", log.display())));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
+}
+
+/// Wakes the supervisor, or starts one without waiting for it. Returns true if it was there.
+pub(crate) fn start_or_wake(
+    journal: &RunJournal,
+    surroundings: &str,
+    run: &str,
+) -> Result<bool, EngineError> {
+    let places = &journal.places;
+    if wake(places, surroundings, run) {
+        return Ok(true);
+    }
+    let log = grove_fs::append::AppendedFile::open(&places.supervisor_log(surroundings), 8 << 20)?;
+    // Keys go through a pipe: the environment of a process can be read by others as long as it lives.
+    let keys = ModelSettings::find(&journal.environment).variables;
+    let mut command = Command::new("/proc/self/exe");
+    for name in keys.keys() {
+        command.env_remove(name);
+    }
+    let started = command
+        .arg(SUPERVISE)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(log.into_stdio())
+        .process_group(0)
+        .spawn();
+    let mut started = started.map_err(EngineError::internal)?;
+    if let Some(mut input) = started.stdin.take() {
+        let text = serde_json::to_vec(&keys).map_err(EngineError::internal)?;
+        // One that is gone already has found another, which knows them.
+        let _ = input.write_all(&text);
+    }
+    // A server that lives long hears of its end; elsewhere nothing waits for it.
+    std::thread::spawn(move || started.wait());
+    Ok(false)
+}
+
+/// Supervises runs until there is nothing to do: what a program does that was started with [`SUPERVISE`].
+pub fn supervise(environment: Environment) -> Result<(), EngineError> {
+    // A session of its own: closing the terminal ends no run.
+    let _ = rustix::process::setsid();
+    let options = options(with_given_variables(environment))?;
+    allow_many_files();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(EngineError::internal)?;
+    let done = runtime.block_on(async {
+        let supervisor = Supervisor::open(options)?;
+        supervisor.run(CancellationToken::new()).await;
+        Ok::<(), SupervisorError>(())
+    });
+    match done {
+        // Another one was faster, which is all that was wanted.
+        Ok(()) | Err(SupervisorError::Another) => Ok(()),
+        Err(error) => Err(EngineError::internal(error)),
+    }
+}
+
+/// The options of a supervisor with the providers, keys and skills of an environment.
+fn options(environment: Environment) -> Result<SupervisorOptions, EngineError> {
+    let models = ModelSettings::find(&environment);
+    let keeper = Keeper::this_program(KEEPER).map_err(EngineError::internal)?;
+    let home = environment.home.as_ref();
+    Ok(SupervisorOptions {
+        surroundings: models.surroundings(),
+        places: RunPlaces::in_state(&environment.state),
+        models: Models::new(
+            models.configured,
+            models.variables,
+            AskSettings::default(),
+            keeper.clone(),
+        ),
+        keeper,
+        mcp: models.mcp,
+        environment: passed_on(&environment),
+        is_sandboxed: models.is_sandboxed,
+        home: home.map(|home| home.to_string_lossy().into_owned()),
+        idle: IDLE,
+        delegation: Arc::new(Resolving(environment.clone())),
+        skills: Box::new(move |folder| Arc::new(FolderSkills::new(&environment, folder))),
+    })
+}
+
+/// The environment with the variables that the starter gave through a pipe, where it is one.
+fn with_given_variables(mut environment: Environment) -> Environment {
+    use rustix::fs::{FileType, fstat};
+    let input = std::io::stdin();
+    let is_pipe =
+        fstat(&input).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
+    let mut text = Vec::new();
+    if is_pipe && input.lock().take(MOST_GIVEN).read_to_end(&mut text).is_ok() {
+        let told: BTreeMap<String, String> = serde_json::from_slice(&text).unwrap_or_default();
+        let told = told.into_iter().map(|(name, value)| (name, value.into()));
+        environment.variables.extend(told);
+    }
+    environment
+}
+
+/// What commands see of the environment.
+pub fn passed_on(environment: &Environment) -> Vec<(String, String)> {
+    let variables = environment.variables.iter();
+    let variables = variables.filter_map(|(name, value)| {
+        let value = value.to_str()?;
+        Some((name.clone(), value.to_owned()))
+    });
+    allowed_variables(&variables.collect::<Vec<_>>())
+}
+
+/// A thousand children are thousands of descriptors. Commands get the usual number back from their keepers.
+fn allow_many_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    // A supervisor with fewer has fewer children at a time.
+    let _ = setrlimit(Resource::Nofile, most);
+}
+
+/// Finds what children ask other agents for.
+struct Resolving(Environment);
+
+impl Delegation for Resolving {
+    fn resolve(&self, asked: &serde_json::Value, above: &Above) -> Result<RunRequest, String> {
+        let resolved = resolve::resolve_below(&self.0, asked, above);
+        let resolved = resolved.map_err(|error| error.message_with_hints())?;
+        Ok(resolved.request)
+    }
+}
+
+/// The skills of a work folder, looked for when a child first asks.
+struct FolderSkills {
+    library: Mutex<Library>,
+}
+
+impl FolderSkills {
+    fn new(environment: &Environment, folder: &Path) -> Self {
+        let environment = Environment {
+            working: folder.to_path_buf(),
+            ..environment.clone()
+        };
+        Self {
+            library: Mutex::new(Library::new(environment, Request::default())),
+        }
+    }
+}
+
+impl Skills for FolderSkills {
+    fn activate(&self, name: &str) -> Result<GivenSkill, String> {
+        let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = library.look();
+        let call = Call {
+            typed: name,
+            words: &[],
+            again: true,
+        };
+        let activated = Disclosure::new(&look, None).activate(&call);
+        let activated = activated.map_err(|error| error.to_string())?;
+        let environment = match activated.node {
+            Node::Skill(at) => variables_of(&look, at),
+            Node::Group(_) => Vec::new(),
+        };
+        Ok(GivenSkill {
+            text: activated.text,
+            folder: activated.boundary.map(|_| activated.folder),
+            environment,
+        })
+    }
+
+    fn environment(&self, address: &str) -> Vec<(String, Secret)> {
+        let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = library.look();
+        let snapshot = &look.snapshot;
+        let mut skills = snapshot.skills.iter();
+        let at = skills.position(|skill| snapshot.address(skill) == address);
+        at.map_or_else(Vec::new, |at| variables_of(&look, at))
+    }
+}

@@ -1,0 +1,11 @@
+//! The values of runs that views show: plans, states, events, and the projections of a run.
+
+pub use grove_plan::{
+    Accepted, Attempt, AttemptState, Body, CallId, CallOutcome, Cause, Check, CheckEnd,
+    CheckResult, Child, Contract, Ending, Event, Execution, Fact, FanOut, Finish, FoundFile,
+    GroupRules, LiveChild, LiveRun, LiveStep, ModelFacts, Node, NodeId, NodeState, NodeView,
+    Output, Plan, Prices, Question, REJECTED, RunView, Seen, Sign, State, StopReason, Times, Usage,
+    Wish, Work, WorktreePlan, subagent_tool,
+};
+pub use grove_runs::{ChildWish, PlannedRun, Recording, RunPlaces, SubmittedRun, Told, about};
+pub use grove_store::{LoadedRun, RunFilter, RunRow};

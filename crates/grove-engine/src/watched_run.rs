@@ -1,0 +1,162 @@
+//! A run that is watched: its journal as far as it was read, and the last sign of life of each child.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use grove_plan::{
+    Attempt, Body, Event, Execution, Fact, LiveRun, NodeId, Plan, Sign, State, Times, advance,
+};
+use grove_runs::{AttemptTail, LogLine, about};
+
+use crate::error::EngineError;
+use crate::journal::RunJournal;
+
+/// A run that is watched.
+pub struct WatchedRun {
+    /// The run's id.
+    pub id: String,
+    /// The task of the run, or the agent and the task.
+    pub title: String,
+    /// Its plan.
+    pub plan: Arc<Plan>,
+    /// Its state after the last event that was read.
+    pub state: State,
+    signs: BTreeMap<NodeId, LastSign>,
+    tails: BTreeMap<NodeId, (u32, AttemptTail)>,
+}
+
+/// The last sign of life of a child.
+struct LastSign {
+    doing: Option<String>,
+    at: Times,
+}
+
+const ASKS: &str = "asks the model";
+
+impl WatchedRun {
+    /// A run of which no event was read yet.
+    pub fn new(journal: &RunJournal, id: &str) -> Result<Self, EngineError> {
+        let (plan, request) = journal.store.plan(id)?;
+        let request: serde_json::Value = serde_json::from_str(&request).unwrap_or_default();
+        // The names of a chain's steps, which its flow has, and then what it was asked for.
+        let title = request["title"].as_str().unwrap_or_default();
+        let task = title.split_once(": ").filter(|_| plan.nodes.len() > 1);
+        let title = task.map_or(title, |(_, task)| task);
+        Ok(Self {
+            id: id.to_owned(),
+            title: title.trim().to_owned(),
+            plan,
+            state: State::default(),
+            signs: BTreeMap::new(),
+            tails: BTreeMap::new(),
+        })
+    }
+
+    /// Returns true if the run has ended.
+    pub fn is_over(&self) -> bool {
+        self.state.ended.is_some()
+    }
+
+    /// Takes in the events since the last time, one after the other.
+    pub fn take_news(
+        &mut self,
+        journal: &RunJournal,
+        mut each: impl FnMut(&Self, &Event),
+    ) -> Result<(), EngineError> {
+        for event in journal.store.events_after(&self.id, self.state.seq)? {
+            advance(&self.plan, &mut self.state, &event).map_err(EngineError::internal)?;
+            self.see(&event);
+            each(self, &event);
+        }
+        Ok(())
+    }
+
+    fn see(&mut self, event: &Event) {
+        let (of, doing) = match &event.fact {
+            Fact::Called { of, call, .. } => {
+                let about = match &call.arguments {
+                    Body::Inline(arguments) => about(arguments),
+                    Body::Artifact(_) => String::new(),
+                };
+                (of, Some(format!("{} {about}", call.tool)))
+            }
+            Fact::Returned { of, .. } => (of, Some(ASKS.to_owned())),
+            Fact::Turned { of, .. }
+            | Fact::Told { of, .. }
+            | Fact::Compacted { of, .. }
+            | Fact::Delegated { of, .. }
+            | Fact::Used { of, .. } => (of, None),
+            Fact::Leased { effect, .. } => (&effect.of, None),
+            _ => return,
+        };
+        let sign = self.signs.entry(of.node.clone()).or_insert(LastSign {
+            doing: None,
+            at: event.at,
+        });
+        sign.at = event.at;
+        if doing.is_some() {
+            sign.doing = doing;
+        }
+    }
+
+    /// Reads the logs of the first children that are at work. Returns true if there was anything new.
+    pub fn read_logs(&mut self, journal: &RunJournal, most: usize, now: Times) -> bool {
+        let running = self.state.nodes.iter().filter_map(|(id, node)| {
+            let n = u32::try_from(node.attempts.len()).ok()?;
+            let is_driven = node.execution == Execution::Running && node.items.is_none();
+            (is_driven && n > 0).then(|| (id.clone(), n))
+        });
+        let running: Vec<(NodeId, u32)> = running.take(most).collect();
+        self.tails
+            .retain(|id, (n, _)| running.iter().any(|(node, of)| node == id && of == n));
+        let mut has_news = false;
+        for (node, n) in running {
+            let (_, tail) = self.tails.entry(node.clone()).or_insert_with(|| {
+                let attempt = Attempt {
+                    node: node.clone(),
+                    n,
+                };
+                (n, AttemptTail::of(&journal.places, &self.id, &attempt))
+            });
+            let Some(last) = tail.lines().pop() else {
+                continue;
+            };
+            has_news = true;
+            let at = earlier(now, tail.age_ms());
+            let sign = self.signs.entry(node);
+            let sign = sign.or_insert(LastSign { doing: None, at });
+            // A journal that is ahead of the log knows better.
+            if at.since(sign.at) > 0 || sign.doing.is_none() {
+                sign.at = at;
+            }
+            sign.doing = Some(match last {
+                LogLine::Text { .. } => "answers".to_owned(),
+                LogLine::Thinking { .. } => "thinks".to_owned(),
+                LogLine::ToolStart { tool, about } => format!("{tool} {about}"),
+                LogLine::ToolEnd { .. } => ASKS.to_owned(),
+                LogLine::Note { text } => text,
+            });
+        }
+        has_news
+    }
+
+    /// The run as it is now.
+    pub fn live(&self, now: Times) -> LiveRun<'_> {
+        let signs = |id: &NodeId| {
+            let sign = self.signs.get(id)?;
+            Some(Sign {
+                doing: sign.doing.as_deref(),
+                at: sign.at,
+            })
+        };
+        LiveRun::of(&self.plan, &self.state, &signs, now)
+    }
+}
+
+/// A moment so many milliseconds before another.
+fn earlier(now: Times, ms: u64) -> Times {
+    Times {
+        wall: now.wall.saturating_sub(ms),
+        boot: now.boot.saturating_sub(ms),
+    }
+}
