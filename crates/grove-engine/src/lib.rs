@@ -51,3 +51,14 @@ pub use watched_run::WatchedRun;
 
 pub use grove_exec::{Git, now};
 pub use grove_runs::new_run_id;
+
+/// The crates below the engine, for tests of programs that look into the journal. Programs themselves use none of them.
+#[doc(hidden)]
+pub mod below {
+    pub use {grove_exec, grove_model, grove_plan, grove_runs, grove_store};
+}
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct ReadmeExample;

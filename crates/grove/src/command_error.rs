@@ -4,9 +4,6 @@ pub(crate) use grove_engine::{EngineError as CommandError, ErrorKind};
 
 /// The exit codes of the kinds of errors.
 pub(crate) trait ExitCode: Sized {
-    /// All kinds in the order of their exit codes.
-    const ALL: [Self; 4];
-
     /// The exit code.
     fn exit_code(self) -> u8;
 
@@ -20,13 +17,6 @@ pub(crate) trait ExitCode: Sized {
 }
 
 impl ExitCode for ErrorKind {
-    const ALL: [Self; 4] = [
-        Self::Finding,
-        Self::Usage,
-        Self::Configuration,
-        Self::Internal,
-    ];
-
     fn exit_code(self) -> u8 {
         match self {
             Self::Finding => 1,

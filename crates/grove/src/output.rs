@@ -242,12 +242,6 @@ impl Output {
         self.note(line);
     }
 
-    /// What was said, for whoever shows it in another way: the data, then what is beside it.
-    pub(crate) fn into_text(self) -> String {
-        let bytes = [self.data, self.notes].concat();
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
-
     /// Writes what there is, the data first, while the command goes on; says whether anybody reads the data.
     pub(crate) fn flush(&mut self) -> bool {
         self.has_data |= !self.data.is_empty();

@@ -192,7 +192,7 @@ fn typescript_has_every_action_over_http() {
 /// measure that is above every count that was seen.
 #[test]
 fn the_tool_is_counted_below_its_budget() {
-    use grove_plan::subagent_tool::{Caller, SUBAGENT, description, schema};
+    use grove_engine::below::grove_plan::subagent_tool::{Caller, SUBAGENT, description, schema};
     let caller = Caller::Host;
     let tool = json!({
         "name": SUBAGENT,

@@ -1,7 +1,7 @@
 //! What the tools answer when there is nothing to tell, nothing to do, or something is missing: a model reads it and has to
 //! know what is so and what it can do.
 
-use grove_plan::subagent_tool::NEEDS_OF_RUN;
+use grove_engine::below::grove_plan::subagent_tool::NEEDS_OF_RUN;
 use grove_testkit::session::Session;
 use serde_json::{Value, json};
 

@@ -141,7 +141,10 @@ fn every_program_does_a_task_and_the_run_is_like_any_other() {
         // Its version is recorded, and one that was not tried is said.
         let version = node["programVersion"].as_str().unwrap_or_default();
         assert_eq!(version.split('.').count(), 3, "{engine}: {version}");
-        let is_tried = grove_exec::Program::named(engine).unwrap().tried == version;
+        let is_tried = grove_engine::below::grove_exec::Program::named(engine)
+            .unwrap()
+            .tried
+            == version;
         let is_said = outcome.stderr.contains("is not the tested version");
         assert_eq!(is_said, !is_tried, "{engine}: {outcome}");
         assert_eq!(run["usage"]["input"], 30, "{engine}");

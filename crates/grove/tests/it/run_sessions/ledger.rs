@@ -142,7 +142,8 @@ fn a_last_event_that_was_written_anew_with_its_hash_is_noticed() {
         let ((seq, _, body), (_, before, _)) = (row(0), row(1));
         let wall = body.find("\"wall\":").unwrap() + "\"wall\":".len();
         let other = format!("{}9{}", &body[..wall], &body[wall + 1..]);
-        let hash = grove_store::chain_hash(&before.parse().unwrap(), &other).to_string();
+        let hash = grove_engine::below::grove_store::chain_hash(&before.parse().unwrap(), &other)
+            .to_string();
         let change = "UPDATE events SET body = ?1, hash = ?2 WHERE run = ?3 AND seq = ?4";
         store.execute(change, (&other, &hash, &id, seq)).unwrap();
         let change = "UPDATE runs SET head = ?1 WHERE id = ?2";

@@ -14,7 +14,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use grove_store::{RunFilter, Store};
+use grove_engine::below::grove_store::{RunFilter, Store};
 use grove_testkit::model_server::{
     MarkedReplies, ModelServer, Reply, Script, ScriptFile, ScriptedError, ScriptedReply,
 };

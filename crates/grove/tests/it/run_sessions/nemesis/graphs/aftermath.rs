@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use grove_plan::{Attempt, Fact, Outcome};
-use grove_store::{LoadedRun, RunFilter, Store};
+use grove_engine::below::grove_plan::{Attempt, Fact, Outcome};
+use grove_engine::below::grove_store::{LoadedRun, RunFilter, Store};
 use serde_json::Value;
 
 use super::super::super::environments;
@@ -160,7 +160,7 @@ impl Graph {
 
     /// Every journal is whole and has what was told of it, and nobody holds anything.
     fn check_store(&self, run: &str, is_whole: bool) -> Result<(), String> {
-        let text = |error: grove_store::StoreError| error.to_string();
+        let text = |error: grove_engine::below::grove_store::StoreError| error.to_string();
         let store = Store::open(&self.session.path("state/grove/runs.db")).map_err(text)?;
         let rows = store.runs(&RunFilter::default()).map_err(text)?;
         if rows.len() != 3 && is_whole {

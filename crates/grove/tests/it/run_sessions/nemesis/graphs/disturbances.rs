@@ -6,7 +6,7 @@ use std::fmt;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use grove_store::Store;
+use grove_engine::below::grove_store::Store;
 use grove_testkit::need::Need;
 use grove_testkit::needs;
 use grove_testkit::session::Session;
