@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use grove_testkit::process::{self, Ending, Finished};
 
-use crate::arguments::Arguments;
-use crate::{step, workspace};
+use grove_testkit::task::arguments::Arguments;
+use grove_testkit::task::{step, workspace};
 
 /// How cargo-fuzz instruments, without its flags for the nightly toolchain.
 const INSTRUMENTATION: [&str; 9] = [

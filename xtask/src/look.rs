@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::arguments::Arguments;
-use crate::{step, tools, workspace};
+use crate::tools;
+use grove_testkit::task::arguments::Arguments;
+use grove_testkit::task::{step, workspace};
 
 const BUILD_LIMIT: Duration = Duration::from_mins(20);
 const LIMIT: Duration = Duration::from_mins(2);

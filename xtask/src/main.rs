@@ -6,27 +6,20 @@
     reason = "commands for people: results on stdout, progress on stderr"
 )]
 
-mod arguments;
 mod bench;
 mod fuzz;
 mod look;
 mod nemesis;
 mod programs;
 mod reference;
-mod step;
 mod test;
 mod tested;
 mod tools;
 mod verdict;
-mod workspace;
 
 use std::process::ExitCode;
 
-use arguments::Arguments;
-
-/// As in the program that is measured.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+use grove_testkit::task::arguments::Arguments;
 
 const USAGE: &str = "\
 cargo xtask <command>
@@ -88,7 +81,6 @@ fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
         Some("closed") => test::closed(arguments)?,
         Some("record") => test::record(arguments)?,
         Some("bench") => bench::run(arguments)?,
-        Some("bench-child") => bench::run_child(arguments)?,
         Some("fuzz") => fuzz::run(arguments)?,
         Some("look") => look::run(arguments)?,
         Some("nemesis") => nemesis::run(arguments)?,

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::arguments::Arguments;
-use crate::{step, tools, workspace};
+use crate::tools;
+use grove_testkit::task::arguments::Arguments;
+use grove_testkit::task::{step, workspace};
 
 /// Some hundred points, each a run and its recovery.
 const LIMIT: Duration = Duration::from_hours(3);

@@ -4,9 +4,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::arguments::Arguments;
+use crate::tools;
 use crate::tools::Agent;
-use crate::{step, tools, workspace};
+use grove_testkit::task::arguments::Arguments;
+use grove_testkit::task::{step, workspace};
 
 /// Some dozen cases, of which some wait for a program's own patience.
 const LIMIT: Duration = Duration::from_hours(1);

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::arguments::Arguments;
-use crate::{step, workspace};
+use grove_testkit::task::arguments::Arguments;
+use grove_testkit::task::{step, workspace};
 
 /// The program may have to be built first.
 const LIMIT: Duration = Duration::from_mins(20);

@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use grove_testkit::need::{self, LeftOut};
 
-use crate::arguments::Arguments;
 use crate::tested::Run;
 use crate::verdict::Verdict;
-use crate::{fuzz, reference, step, tested, tools, workspace};
+use crate::{fuzz, reference, tested, tools};
+use grove_testkit::task::arguments::Arguments;
+use grove_testkit::task::{step, workspace};
 
 /// A cold build on two cores takes minutes; only a hanging step meets this.
 const CARGO_LIMIT: Duration = Duration::from_hours(1);
@@ -32,6 +33,13 @@ const FUZZED: [(&str, &str, u64); 7] = [
     ("model_stream", "fuzz model_stream", 200_000),
 ];
 
+/// The tests of the default build.
+const DEFAULT: &str = "--workspace --exclude grove-reference";
+
+/// The tests of features that are off by default.
+const OPTIONAL: &str =
+    "--package grove --features exact-tokens,reference --test it -- counted reference_oracle";
+
 /// Property tests begin with this, so that a verdict is about a change and not about the day's luck; `cargo test`
 /// alone begins somewhere new each time.
 const PROPERTY_SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
@@ -45,7 +53,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
         run_against_hosts(&mut verdict)?;
         Run::AgainstHosts
     } else {
-        run_all(&mut verdict, Run::Alone)?;
+        let account = tested::new_account(Run::Alone)?;
+        run_all(&mut verdict, Run::Alone, &account);
         if verdict.has_passed() {
             tested::remember()?;
         }
@@ -58,19 +67,22 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
 /// Installs what tests compare with. What `cargo xtask test` has found to hold for the same files is not tried again.
 fn run_against_hosts(verdict: &mut Verdict) -> Result<(), String> {
     install(verdict);
+    let account = tested::new_account(Run::AgainstHosts)?;
     if tested::is_remembered() {
         let before = tested::left_out(Run::Alone)?;
-        let account = tested::new_account(Run::AgainstHosts)?;
         if !before.is_empty() {
             verdict.step("cargo test of the rest", || {
                 cargo_test(&one_by_one(&before), Run::AgainstHosts, &account)
             });
         }
     } else {
-        run_all(verdict, Run::AgainstHosts)?;
+        run_all(verdict, Run::AgainstHosts, &account);
     }
-    verdict.step("exact tokens", || {
-        cargo("test --package grove --features exact-tokens --test it counted")
+    verdict.step("optional features", || {
+        cargo_test(&words(OPTIONAL), Run::AgainstHosts, &account)
+    });
+    verdict.step("grove-reference", || {
+        cargo("test --package grove-reference")
     });
     for (target, step, runs) in FUZZED {
         verdict.step(step, || {
@@ -95,24 +107,24 @@ fn install(verdict: &mut Verdict) {
     verdict.step("install copilot", || tools::COPILOT.install());
 }
 
-fn run_all(verdict: &mut Verdict, run: Run) -> Result<(), String> {
-    let account = tested::new_account(run)?;
+fn run_all(verdict: &mut Verdict, run: Run, account: &Path) {
     verdict.step("cargo fmt", || cargo("fmt --all --check"));
     verdict.step("cargo clippy", || {
         cargo("clippy --workspace --all-targets --all-features -- -D warnings")
     });
     verdict.step("cargo run --release", || cargo("run --release -- try"));
     verdict.step("references are current", reference::check);
-    verdict.step("cargo test", || {
-        cargo_test(&["--workspace".to_owned()], run, &account)
-    });
-    Ok(())
+    verdict.step("cargo test", || cargo_test(&words(DEFAULT), run, account));
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
 }
 
 /// The arguments of `cargo test` that run exactly these tests.
 fn one_by_one(tests: &[LeftOut]) -> Vec<String> {
     // Fewer packages would be built with fewer features, and so once more.
-    let all = "--workspace --lib --bins --tests -- --exact".split(' ');
+    let all = "--workspace --exclude grove-reference --lib --bins --tests -- --exact".split(' ');
     let names: BTreeSet<&str> = tests.iter().map(|test| test.test.as_str()).collect();
     all.chain(names).map(str::to_owned).collect()
 }
@@ -201,7 +213,7 @@ mod tests {
         ];
         assert_eq!(
             one_by_one(&tests).join(" "),
-            "--workspace --lib --bins --tests -- --exact a::b c"
+            "--workspace --exclude grove-reference --lib --bins --tests -- --exact a::b c"
         );
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use grove_testkit::need::{self, LeftOut};
 
-use crate::{step, workspace};
+use grove_testkit::task::{step, workspace};
 
 /// Listing the files of the repository takes no time.
 const LIST_LIMIT: Duration = Duration::from_mins(1);

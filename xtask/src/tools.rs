@@ -24,7 +24,7 @@ use std::time::Duration;
 use grove_testkit::need::variable;
 use grove_testkit::shared;
 
-use crate::workspace;
+use grove_testkit::task::workspace;
 
 /// A package index that answers slower than this will not answer.
 const INSTALL_LIMIT: Duration = Duration::from_mins(10);

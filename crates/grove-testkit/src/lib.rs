@@ -12,6 +12,7 @@ pub mod process;
 pub mod process_shapes;
 pub mod session;
 pub mod shared;
+pub mod task;
 
 mod shown_text;
 mod skill_text;

@@ -173,7 +173,7 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Behave exactly like the reference library of the Agent Skills standard
+    /// Behave exactly like the reference library of the Agent Skills standard (needs the build feature `reference`)
     #[command(disable_help_flag = true)]
     Reference {
         /// `validate`, `read-properties` or `to-prompt`, then paths

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use super::oracle::{pip_install, python_prints};
 use super::{INSTALL_LIMIT, folder, marker};
-use crate::step;
+use grove_testkit::task::step;
 
 const NODE_REQUIREMENT: &str = "24.*";
 pub(super) const PI: &str = "@earendil-works/pi-coding-agent";

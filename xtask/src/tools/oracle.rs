@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{INSTALL_LIMIT, folder, marker};
-use crate::step;
+use grove_testkit::task::step;
 
 const VERSION: &str = "0.1.1";
 const MCP_VERSION: &str = "2.3.0";

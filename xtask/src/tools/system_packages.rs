@@ -6,7 +6,7 @@ use std::process::Command;
 use grove_testkit::need;
 
 use super::{INSTALL_LIMIT, retry};
-use crate::step;
+use grove_testkit::task::step;
 
 /// Installs them from the system's packages unless they are there.
 pub(crate) fn install_system_packages() -> Result<(), String> {

@@ -156,12 +156,7 @@ pub(crate) fn run(
         Some(Command::Watch { look }) => watch::run(environment, &look, out),
         Some(Command::Config { json }) => config::run(environment, json, out),
         Some(Command::Completions { shell }) => completions::run(shell, out),
-        Some(Command::Reference { arguments }) => {
-            let output = grove_reference::command::run(&environment.working, arguments);
-            out.exact(&output.data);
-            out.exact_note(&output.notes);
-            Ok(output.exit_code)
-        }
+        Some(Command::Reference { arguments }) => reference(&environment, arguments, out),
         Some(Command::Undo(arguments)) => {
             undo::run(&environment, &arguments, undo::Direction::Undo, out)
         }
@@ -171,6 +166,25 @@ pub(crate) fn run(
         }
         Some(Command::Manual { page }) => manual::run(page, out),
     }
+}
+
+/// `grove reference`: the behaviour of the standard's reference library.
+#[cfg(feature = "reference")]
+fn reference(environment: &Environment, arguments: Vec<OsString>, out: &mut Output) -> Outcome {
+    let output = grove_reference::command::run(&environment.working, arguments);
+    out.exact(&output.data);
+    out.exact_note(&output.notes);
+    Ok(output.exit_code)
+}
+
+/// `grove reference` in a program without it.
+#[cfg(not(feature = "reference"))]
+fn reference(_: &Environment, _: Vec<OsString>, _: &mut Output) -> Outcome {
+    let message = "this program was built without `grove reference`";
+    Err(CommandError::finding(message).hints([
+        "build it with: `cargo install --path crates/grove --features reference`".to_owned(),
+        "`grove validate` checks skills against the standard".to_owned(),
+    ]))
 }
 
 /// Whether a command reads or writes what is kept of runs.

@@ -58,6 +58,7 @@ mod plugin_sessions;
 mod prompt_sessions;
 mod real_corpus;
 mod real_mcp_server;
+#[cfg(feature = "reference")]
 mod reference_oracle;
 mod regressions;
 mod run_sessions;
