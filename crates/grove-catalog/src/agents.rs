@@ -49,6 +49,10 @@ impl Definition for agent::Parsed {
         &self.agent.aliases
     }
 
+    fn fields_text(&self) -> String {
+        serde_json::Value::Object(self.agent.shown()).to_string()
+    }
+
     fn disabled(&self) -> Option<Reason> {
         let reason = || {
             Reason::new(

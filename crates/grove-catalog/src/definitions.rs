@@ -49,6 +49,11 @@ pub trait Definition: fmt::Debug {
         None
     }
 
+    /// Its fields as text, for the digest of a snapshot in which settings changed some of them.
+    fn fields_text(&self) -> String {
+        String::new()
+    }
+
     /// Other names it answers to.
     fn aliases(&self) -> &[String] {
         &[]
@@ -407,7 +412,9 @@ impl<P: Definition> Entry for Defined<P> {
             field(content.digest.as_bytes());
             // What is overridden is not as its file has it, and few are.
             if !self.overridden.is_empty() {
-                field(format!("{:?}{:?}", content.parsed, self.own_text).as_bytes());
+                field(content.parsed.fields_text().as_bytes());
+                let text = self.own_text.as_ref().map(|own| own.text.as_str());
+                field(text.unwrap_or_default().as_bytes());
             }
         }
     }

@@ -291,7 +291,9 @@ async fn try_one(
     program: &'static Program,
     file: &std::path::Path,
 ) -> Result<(), String> {
-    let folder = std::env::temp_dir().join(format!("grove-try-{}", new_run_id()));
+    let folder = environment
+        .temporary
+        .join(format!("grove-try-{}", new_run_id()));
     let variables = ["PATH", "HOME"].into_iter().filter_map(|name| {
         let value = environment.variables.get(name)?.to_str()?;
         Some((name.to_owned(), value.to_owned()))
@@ -342,7 +344,7 @@ async fn version(
 ) -> Option<String> {
     // A mark of its own: whoever carries the same one ends with it.
     let mark = format!("grove-version-{}", new_run_id());
-    let home = std::env::temp_dir().join(&mark);
+    let home = environment.temporary.join(&mark);
     grove_fs::files::make_folder(&home).ok()?;
     let path = environment.variables.get("PATH")?.to_str()?;
     let order = Order {

@@ -133,6 +133,7 @@ fn options(environment: Environment) -> Result<SupervisorOptions, EngineError> {
         environment: passed_on(&environment),
         is_sandboxed: models.is_sandboxed,
         home: home.map(|home| home.to_string_lossy().into_owned()),
+        temporary: environment.temporary.clone(),
         idle: IDLE,
         delegation: Arc::new(Resolving(environment.clone())),
         skills: Box::new(move |folder| Arc::new(FolderSkills::new(&environment, folder))),

@@ -61,6 +61,22 @@ pub enum StopKind {
     Other(String),
 }
 
+impl StopKind {
+    /// The word of the kind in the journal: that of the provider where it is none of ours.
+    pub fn word(&self) -> &str {
+        match self {
+            Self::EndTurn => "endTurn",
+            Self::ToolUse => "toolUse",
+            Self::MaxTokens => "maxTokens",
+            Self::StopSequence => "stopSequence",
+            Self::Refusal => "refusal",
+            Self::Pause => "pause",
+            Self::ContextFull => "contextFull",
+            Self::Other(word) => word,
+        }
+    }
+}
+
 /// What happens while a model answers: for progress and logs, no record of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(

@@ -288,12 +288,10 @@ impl NativeChild {
         usage += answer.lost;
         let blocks = serde_json::to_value(&answer.blocks).unwrap_or_default();
         let (content, artifacts) = body(blocks);
-        let stop = serde_json::to_value(&answer.stop).ok();
-        let stop = stop.and_then(|stop| stop.as_str().map(str::to_owned));
         let turn = Turn {
             content,
             usage,
-            stop: stop.unwrap_or_else(|| format!("{:?}", answer.stop)),
+            stop: answer.stop.word().to_owned(),
             added: None,
         };
         let fact = Fact::Turned {

@@ -222,7 +222,8 @@ pub fn surroundings_of(
 ) -> String {
     let mut text = serde_json::to_string(configured).unwrap_or_default();
     for server in mcp {
-        let _ = write!(text, "{}={:?}\0", server.name, server.command);
+        let command = serde_json::to_string(&server.command).unwrap_or_default();
+        let _ = write!(text, "{}={command}\0", server.name);
         for (name, value) in &server.environment {
             let _ = write!(text, "{name}={}\0", Digest::of(value.reveal().as_bytes()));
         }

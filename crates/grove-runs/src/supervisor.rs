@@ -9,7 +9,7 @@ pub(crate) use executors::blocking;
 use std::collections::HashMap;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -62,6 +62,8 @@ pub struct SupervisorOptions {
     pub is_sandboxed: bool,
     /// The home folder, for recordings.
     pub home: Option<String>,
+    /// The folder of temporary files, for recordings.
+    pub temporary: PathBuf,
     /// How long it stays when there is nothing to do.
     pub idle: Duration,
 }

@@ -369,7 +369,7 @@ impl Shared {
             project: text(project),
             home: self.options.home.clone(),
             state: text(self.options.places.folder()),
-            temp: text(&std::env::temp_dir()),
+            temp: text(&self.options.temporary),
         }
     }
 
