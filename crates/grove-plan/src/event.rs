@@ -30,9 +30,9 @@ pub struct Event {
 /// Clocks as data. Durations are counted on the boot clock; wall time is for people.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Times {
-    /// Milliseconds since 1970.
+    /// Wall time, in milliseconds since 1970.
     pub wall: u64,
-    /// Milliseconds since the machine started.
+    /// Boot time, in milliseconds since the machine started.
     pub boot: u64,
 }
 
@@ -150,7 +150,7 @@ pub enum Fact {
         /// The reason for the notice.
         why: Attention,
     },
-    /// A model answered.
+    /// A model gave an answer.
     Turned {
         /// The child whose model answered.
         of: Attempt,
@@ -331,7 +331,7 @@ pub struct CallOutcome {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "camelCase")]
 pub enum Outcome {
-    /// The child ended.
+    /// The child has ended.
     Ended(Ending),
     /// The child was told to stop.
     Told,

@@ -1,8 +1,8 @@
 //! The nodes of a run as they are now. A state is copied for each reader and changes in one node at a time, so that copies
 //! share the nodes and a node is copied only when it changes.
 //!
-//! A change of a node itself decides which nodes begin after it; a change within an attempt does not. `Nodes` knows which of the
-//! two happened, so that most events of a run with a thousand children concern one of them alone.
+//! A change of a node itself decides which nodes begin after it; a change within an attempt does not. `Nodes` knows which
+//! of the two happened, so that most events of a run with a thousand children concern one of them alone.
 
 use std::collections::{BTreeMap, btree_map};
 use std::iter::Map;

@@ -336,7 +336,7 @@ mod tests {
             let changed = ["sub/check.sh"];
             assert_eq!(protected(line, None, &changed), changed, "{line}");
         }
-        // What was not there is part of the work, and so is what no word names.
+        // A file that was not there is part of the work, and so is a file that no word names.
         for (line, file) in [
             ("sh new.sh", "new.sh"),
             ("sh check.sh", "src/lib.rs"),

@@ -34,7 +34,7 @@ pub struct State {
     pub nodes: Nodes,
     /// Effects that are to be done or under way.
     pub open: BTreeMap<EffectId, OpenEffect>,
-    /// What all attempts together have spent, runs that they asked for included.
+    /// The tokens that all attempts together have spent, runs that they asked for included.
     pub spent: Usage,
     /// The number of children, those of runs below included.
     pub children: u64,
@@ -295,7 +295,7 @@ pub enum Execution {
     Paused(StopReason),
     /// It waits for an answer.
     Asking(Question),
-    /// It is done.
+    /// Its work is done.
     Complete,
     /// It could not be done.
     Failed(Cause),
