@@ -22,7 +22,7 @@ const MOST_READ: usize = 4 << 20;
 /// A process at the time of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seen {
-    /// The process id.
+    /// The id of the process.
     pub pid: u32,
     /// Its start time, in ticks of the boot clock.
     pub start_time: u64,
