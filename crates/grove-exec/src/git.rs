@@ -2,8 +2,8 @@
 //! nothing that a repository names can run. To *fetch*, it gets one address, that address's protocol, and an empty
 //! repository.
 //!
-//! Working trees are made, captured as a patch that was checked to apply, and removed, by looking alone. An index beside
-//! the repository's own is used, so that the repository does not change.
+//! Making a working tree, capturing it as a patch that was checked to apply, and removing it are looks too. They use an
+//! index beside the repository's own, so that nothing in it changes.
 
 mod bounded_command;
 mod fetch;
