@@ -11,14 +11,14 @@ use crate::identity::name_key;
 use crate::snapshot::Snapshot;
 use crate::state::Reason;
 
-/// What a name or id leads to. Indexes are into the list that was searched.
+/// The result of looking for a name or id. Indexes are into the list that was searched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// Exactly one; it may be unusable.
     One(usize),
     /// Several; they have to be told apart by id.
     Several(Vec<usize>),
-    /// Nobody is called so; up to three names that are spelled nearly so.
+    /// No match, with up to three names that are spelled nearly so.
     None(Vec<String>),
 }
 
@@ -27,14 +27,14 @@ pub fn find(snapshot: &Snapshot, query: &str) -> Answer {
     snapshot.entries().find(query)
 }
 
-/// A way in which a name may mean one.
+/// One way in which a query may match an entry.
 type Way<'a, E> = &'a dyn Fn(&E) -> bool;
 
 impl<E: Entry> Entries<'_, E> {
     /// Finds one by `id@label`, by name, by one of its aliases, or by id.
     ///
-    /// A bare name means the offered one of that name after ranking; an id counts when nothing bears it as its name,
-    /// and an unusable one is found by its bare name only when nothing offered bears it.
+    /// A bare name means the offered one of that name after ranking. An id counts if no entry has it as its name, and
+    /// an unusable entry is found by its bare name only if no offered one has it.
     pub fn find(self, query: &str) -> Answer {
         let key = name_key(query);
         let by_name = |entry: &E| name_key(entry.name()) == key;
@@ -78,7 +78,7 @@ impl<E: Entry> Entries<'_, E> {
         Answer::None(near_names(names.iter().map(|name| &**name), query))
     }
 
-    /// The same for what is called by programs that expect one: of several the first, or else names that are near.
+    /// Finds one for programs that expect exactly one: the first of several, or else names that are near.
     pub fn find_first(self, query: &str) -> Result<usize, Vec<String>> {
         match self.find(query) {
             Answer::One(at) => Ok(at),
@@ -88,7 +88,7 @@ impl<E: Entry> Entries<'_, E> {
     }
 }
 
-/// Why a skill that nothing leads to is there all the same: it lies beyond the limit of its root.
+/// Returns the reason why a skill that no query finds is missing: it lies beyond the candidate limit of its root.
 pub fn unread(snapshot: &Snapshot, name: &str) -> Option<Reason> {
     let is_unread = |finding: &Diagnostic| {
         finding.code == Code::CandidateLimit && finding.names.iter().any(|known| known == name)

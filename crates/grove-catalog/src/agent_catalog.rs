@@ -1,5 +1,5 @@
-//! Agents as those who delegate are told of them: within a budget, in groups, and by search. All of it is what skills
-//! have, over a snapshot in which the agents stand where skills do.
+//! The list of agents for a model that delegates: within a budget, in groups, and by search. It uses the catalog and
+//! search of skills, over a snapshot in which the agents stand where skills do.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,18 +29,18 @@ const MOST_FOUND: usize = 12;
 /// The characters of a description that a search gives.
 const LONGEST_FOUND: usize = 300;
 
-/// What is asked of a list of agents.
+/// The options of a list of agents.
 #[derive(Debug, Clone, Copy)]
 pub struct AskedAgents<'a> {
-    /// The most bytes of the list.
+    /// The most bytes that the list may take.
     pub bytes: usize,
-    /// The group to open, as a list names it.
+    /// The group to open, by its name in a list.
     pub group: Option<&'a str>,
-    /// Words or a task that they are to fit.
+    /// The words or the task that the listed agents should fit.
     pub task: Option<&'a str>,
 }
 
-/// The list of the agents that can be used and are meant; none where there is no group of that name.
+/// Returns the list of the usable agents that `is_meant` selects; none if there is no group of that name.
 pub fn agent_catalog(
     agents: &Agents,
     asked: &AskedAgents<'_>,
@@ -65,7 +65,7 @@ pub fn agent_catalog(
     })
 }
 
-/// The agents in the place of skills. Roots and order are kept.
+/// Turns the agents into a snapshot of skills. Roots and order are kept.
 fn as_skills(agents: &Agents, is_meant: impl Fn(&Agent) -> bool) -> Snapshot {
     let usable = agents.all.iter().filter(|agent| agent.state.is_offered());
     let mut skills: Vec<Skill> = usable
@@ -109,7 +109,7 @@ fn as_skill(agent: &Agent) -> Skill {
         reasons: Vec::new(),
         stand_in: None,
         named_by: NameFrom::Frontmatter,
-        // An agent without a description is called by its name all the same.
+        // An agent without a description stays in the list under its name.
         missing_description: MissingDescription::Fallback,
         honours_invocation: false,
         diagnostics: Vec::new(),
@@ -153,7 +153,7 @@ const fn is_group(entry: &Entry) -> bool {
     matches!(entry.kind, EntryKind::Group | EntryKind::Rest)
 }
 
-/// The name of an entry; the one for everything is called after what it holds.
+/// Returns the name of an entry; the entry for everything says `agents/` in place of `skills/`.
 fn shown_name(entry: &Entry) -> String {
     match entry.kind {
         EntryKind::Rest => entry.name.replacen("skills/", "agents/", 1),
@@ -161,7 +161,7 @@ fn shown_name(entry: &Entry) -> String {
     }
 }
 
-/// What a group's entry says begins with the number of what it holds, which are agents here.
+/// Returns a group's description with the word "agent" for "skill" behind its count.
 fn of_agents(entry: &Entry, description: &str) -> String {
     if is_group(entry) {
         description.replacen("skill", "agent", 1)

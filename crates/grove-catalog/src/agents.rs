@@ -1,6 +1,6 @@
-//! Agents: who is called what, which of several wins, whether it may be used and why not.
+//! Agents: their names, the winner among several of one name, and the state of each with its reasons.
 //!
-//! The rules are those of every file with a name ([`crate::definitions`]); here is what agents add to them.
+//! The rules are those of every file with a name ([`crate::definitions`]); this module adds those for agents.
 
 use grove_spec::agent::{self, naming};
 use grove_spec::package::Kind;
@@ -15,7 +15,7 @@ use crate::state::Reason;
 /// An agent file as it enters resolution.
 pub type Candidate = definitions::Candidate<agent::Parsed>;
 
-/// What an agent file says.
+/// The content of an agent file.
 pub type Content = definitions::Content<agent::Parsed>;
 
 /// One agent of a resolved set.
@@ -70,7 +70,7 @@ impl Definition for agent::Parsed {
 }
 
 impl Agent {
-    /// Its fields as they are in force.
+    /// Its fields with the overrides applied.
     pub fn file(&self) -> Option<&agent::Agent> {
         Some(&self.content.as_ref()?.parsed.agent)
     }

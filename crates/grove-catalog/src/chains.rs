@@ -1,4 +1,4 @@
-//! Chains: the rules of every file with a name ([`crate::definitions`]), and whom their steps name.
+//! Chains: the rules of every file with a name ([`crate::definitions`]), and the names that their steps call for.
 
 use grove_spec::chain::{self, Format, Place, naming};
 use grove_spec::package::Kind;
@@ -10,7 +10,7 @@ use crate::root::Root;
 /// A chain file as it enters resolution.
 pub type Candidate = definitions::Candidate<chain::Parsed>;
 
-/// What a chain file says.
+/// The content of a chain file.
 pub type Content = definitions::Content<chain::Parsed>;
 
 /// One chain of a resolved set.
@@ -50,7 +50,7 @@ impl Definition for chain::Parsed {
 }
 
 impl Chain {
-    /// What its file says.
+    /// Returns the parsed chain; none if its file could not be read.
     pub fn file(&self) -> Option<&chain::Chain> {
         Some(&self.content.as_ref()?.parsed.chain)
     }
@@ -59,14 +59,14 @@ impl Chain {
 /// Every chain with its state, strongest root first, then by path.
 pub type Chains = definitions::Definitions<chain::Parsed>;
 
-/// What a step calls for, for whoever knows what there is.
+/// A name that a step calls for, which the caller checks against what is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call<'a> {
-    /// An agent.
+    /// An agent by its name.
     Agent(&'a str),
-    /// A skill.
+    /// A skill by its name.
     Skill(&'a str),
-    /// A model.
+    /// A model by its name.
     Model(&'a str),
 }
 
@@ -80,7 +80,7 @@ pub fn resolve(
 }
 
 impl Chains {
-    /// Findings about the steps that call for an agent, whoever else has its name.
+    /// Returns a finding for each step that calls for an agent, even if another agent has the same name.
     pub fn calling(&self, agent: &str) -> Vec<Diagnostic> {
         let mut findings = Vec::new();
         for chain in &self.all {
@@ -99,7 +99,7 @@ impl Chains {
         findings
     }
 
-    /// Notes everything that a usable chain names and that is not there, as `missing` says.
+    /// Adds a finding for every name that a usable chain calls for and that `missing` reports as absent.
     pub fn check_calls(&mut self, missing: impl Fn(Call<'_>) -> Option<Diagnostic>) {
         for chain in &mut self.all {
             let root = self.roots.get(chain.root).map(|root| root.path.clone());
@@ -117,12 +117,12 @@ impl Chains {
     }
 }
 
-/// What is said of an agent that is not there, with names that are near.
+/// Returns the finding about an agent that does not exist, with names that are near.
 pub fn unknown_agent(name: &str, near: &[String]) -> Diagnostic {
     unknown(Code::ChainAgentUnknown, "agent", name, near)
 }
 
-/// What is said of a skill that is not there, with names that are near.
+/// Returns the finding about a skill that does not exist, with names that are near.
 pub fn unknown_skill(name: &str, near: &[String]) -> Diagnostic {
     unknown(Code::ChainSkillUnknown, "skill", name, near)
 }
@@ -135,7 +135,7 @@ fn unknown(code: Code, noun: &str, name: &str, near: &[String]) -> Diagnostic {
     }
 }
 
-/// Everything that the steps of a chain call for, in order, and where.
+/// Returns everything that the steps of a chain call for, in order, with its place in the file.
 fn calls(chain: &chain::Chain) -> Vec<(Call<'_>, Place)> {
     let mut calls = Vec::new();
     for task in chain.steps.iter().flat_map(chain::Step::tasks) {

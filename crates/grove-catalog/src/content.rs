@@ -1,8 +1,7 @@
-//! What a skill file says, with the part that every listing needs at hand and the rest on demand.
+//! The content of a skill file: the part that every listing needs at hand, the rest on demand.
 //!
-//! A library that has not changed is verified and listed from its cache; unpacking ten thousand
-//! frontmatters of which nobody asks for more than name and description would cost more than looking
-//! at the files.
+//! A library that has not changed is verified and listed from its cache; unpacking ten thousand frontmatters of which
+//! only name and description are used would cost more than looking at the files.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -11,24 +10,24 @@ use grove_spec::skill::{Parsed, Requirements, Skill, TreeKeys};
 
 use grove_spec::{Code, Diagnostic, Digest};
 
-/// Facts about a skill file.
+/// The facts about a skill file that decide without unpacking it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// No finding is an error.
+    /// Set if no finding is an error.
     pub valid: bool,
-    /// There is a frontmatter block.
+    /// Set if there is a frontmatter block.
     pub has_frontmatter: bool,
-    /// A model may be told of it.
+    /// Set if a model may see it.
     pub model_invocable: bool,
-    /// A person may call it.
+    /// Set if a person may call it.
     pub user_invocable: bool,
-    /// It has requirements.
+    /// Set if it has requirements.
     pub has_requirements: bool,
-    /// It has findings.
+    /// Set if it has findings.
     pub has_findings: bool,
-    /// It declares children or a parent.
+    /// Set if it declares children or a parent.
     pub has_tree_keys: bool,
-    /// It is for work with some files alone.
+    /// Set if it is only for work with some files.
     pub has_paths: bool,
 }
 
@@ -51,25 +50,25 @@ enum Whole {
     Packed(Packed, OnceLock<Box<Parsed>>),
 }
 
-/// A skill that was parsed before: its parts in the bytes of many, and how to unpack the whole.
+/// A skill that was parsed before: its parts in the bytes of many files, and a function that unpacks the whole.
 #[derive(Debug, Clone)]
 pub struct Packed {
     /// The bytes of many files.
     pub bytes: Arc<Vec<u8>>,
-    /// Where the name is, if it has one.
+    /// The range of the name, if it has one.
     pub name: Option<Range<u32>>,
-    /// Where the description is, if it has one.
+    /// The range of the description, if it has one.
     pub description: Option<Range<u32>>,
-    /// Where everything else is.
+    /// The range of everything else.
     pub rest: Range<u32>,
-    /// Reads everything else.
+    /// The function that reads everything else.
     pub unpack: fn(&[u8]) -> Option<Parsed>,
-    /// The facts at hand.
+    /// The facts that need no unpacking.
     pub flags: Flags,
 }
 
 impl Content {
-    /// Content that was just parsed.
+    /// Makes content of a file that was just parsed.
     pub fn new(fingerprint: u128, digest: Option<Digest>, size: u64, parsed: Parsed) -> Self {
         let flags = Flags::of(&parsed);
         Self {
@@ -81,7 +80,7 @@ impl Content {
         }
     }
 
-    /// Content that was parsed before and is unpacked when asked for.
+    /// Makes content of a file that was parsed before, to be unpacked when it is used.
     pub fn packed(fingerprint: u128, digest: Option<Digest>, size: u64, packed: Packed) -> Self {
         Self {
             fingerprint,
@@ -92,12 +91,12 @@ impl Content {
         }
     }
 
-    /// Whether there is nothing but the reason why the file is not used.
+    /// Returns true if there is nothing but the reason why the file is not used.
     pub fn is_refused(&self) -> bool {
         self.fingerprint == 0 && self.digest.is_none() && !self.flags.valid
     }
 
-    /// Whether the file is text without frontmatter, which some hosts take for a body.
+    /// Returns true if the file is text without frontmatter, which some hosts take for a body.
     pub fn is_bare(&self) -> bool {
         let is_fence = |finding: &Diagnostic| {
             matches!(
@@ -110,12 +109,12 @@ impl Content {
         !has_block && errors.all(is_fence)
     }
 
-    /// Facts that decide without unpacking.
+    /// Returns the facts that decide without unpacking.
     pub fn flags(&self) -> Flags {
         self.flags
     }
 
-    /// The frontmatter's name.
+    /// Returns the name in the frontmatter.
     pub fn name(&self) -> Option<&str> {
         match &self.whole {
             Whole::Parsed(parsed) => parsed.skill.name.as_deref(),
@@ -123,7 +122,7 @@ impl Content {
         }
     }
 
-    /// What it does and when to use it.
+    /// Returns the description in the frontmatter: what the skill does and when to use it.
     pub fn description(&self) -> Option<&str> {
         match &self.whole {
             Whole::Parsed(parsed) => parsed.skill.description.as_deref(),
@@ -131,13 +130,13 @@ impl Content {
         }
     }
 
-    /// What it says about its place in a tree; the many that say nothing are not unpacked for it.
+    /// Returns the keys about its place in a tree; a file without any is not unpacked for them.
     pub fn tree_keys(&self) -> Option<&TreeKeys> {
         let has = self.flags.has_tree_keys;
         has.then(|| self.parsed().skill.tree_keys()).flatten()
     }
 
-    /// Everything the file says.
+    /// Returns everything that the file says.
     pub fn parsed(&self) -> &Parsed {
         match &self.whole {
             Whole::Parsed(parsed) => parsed,
@@ -155,8 +154,8 @@ impl Packed {
         let rest = self
             .bytes
             .get(self.rest.start as usize..self.rest.end as usize);
-        // Packed bytes are checked as a whole when they are loaded, so failing here is a fault of ours; what
-        // the skill requires is then unknown, and unknown requirements are not met.
+        // Packed bytes are checked as a whole when they are loaded, so a failure here is a fault of Grove. What the
+        // skill requires is then unknown, and unknown requirements are not met.
         let mut parsed = rest.and_then(self.unpack).unwrap_or_else(|| Parsed {
             skill: Skill {
                 requirements: Some(Box::new(Requirements {

@@ -1,23 +1,23 @@
-//! What an agent knows of the conversation that calls it.
+//! The context of an agent's run: how much it knows of the conversation that calls it.
 //!
-//! A wish of the agent's author gives way when there is no conversation, and that is said. What a caller asks
-//! for is done or refused: nobody who asked for a copy is quietly given none.
+//! If there is no conversation, an agent's own preference gives way with a note. What a caller asks for is done or
+//! refused: a caller who asked for a copy never gets a run without one.
 
 use grove_spec::agent::ContextMode;
 use grove_spec::{Code, Diagnostic};
 
-/// The context an agent runs in.
+/// The chosen context of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Context {
     /// Fresh, or a copy of the conversation.
     pub mode: ContextMode,
-    /// What has to be said about it.
+    /// A finding that the caller must be shown.
     pub note: Option<Diagnostic>,
 }
 
-/// Decides the context of a run: what the caller asked for, else what the agent prefers, else a fresh one.
+/// Decides the context of a run: the mode that the caller asked for, else the one the agent prefers, else fresh.
 ///
-/// `has_session` says whether there is a conversation that can be copied.
+/// `has_session` is true if there is a conversation that can be copied.
 pub fn decide(
     asked: Option<ContextMode>,
     preferred: Option<ContextMode>,

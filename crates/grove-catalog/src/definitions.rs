@@ -1,4 +1,4 @@
-//! Files that define an agent or a chain: what resolution takes and gives. The rules are those of every
+//! Files that define an agent or a chain: the input and the output of resolution. The rules are those of every
 //! [entry](crate::entry).
 
 use std::borrow::Cow;
@@ -19,32 +19,32 @@ use crate::overrides::{Overridden, OwnText};
 use crate::root::Root;
 use crate::state::{Reason, State};
 
-/// What a file of some kind says, as far as these rules ask.
+/// The parts of a parsed file that these rules use.
 pub trait Definition: fmt::Debug {
-    /// What it is.
+    /// The kind of the file.
     const KIND: Kind;
 
-    /// The finding about two of one name in one root.
+    /// The finding about two files of one name in one root.
     const COLLISION: Code;
 
-    /// What was found in it.
+    /// Returns the findings about the file.
     fn diagnostics(&self) -> &[Diagnostic];
 
-    /// What it is called, with its package.
+    /// Returns its name, with its package.
     fn runtime_name(&self, file_name: &str) -> String;
 
-    /// What it is for.
+    /// Returns its description: the purpose of the agent or chain.
     fn description(&self) -> Option<&str>;
 
-    /// A file's name or path without its ending.
+    /// Returns a file's name or path without its ending.
     fn stem(path: &str) -> &str;
 
-    /// What tells it from every other file of its root.
+    /// Returns the part of its path that no other file of its root has.
     fn id(path: &str) -> &str {
         Self::stem(path)
     }
 
-    /// The other file that says the rest, by its path as it is written.
+    /// Returns the path, as it is written, of the other file that holds the rest.
     fn named_file(&self) -> Option<&str> {
         None
     }
@@ -59,17 +59,17 @@ pub trait Definition: fmt::Debug {
         &[]
     }
 
-    /// Which files go first in one scope, whatever their folders; smaller is stronger.
+    /// Returns the rank of a file in one scope, whatever its folder; smaller is stronger.
     fn strength(_path: &str) -> u8 {
         0
     }
 
-    /// Why it is switched off in its own file, if it does.
+    /// Returns the reason why it is switched off, if its own file says so.
     fn disabled(&self) -> Option<Reason> {
         None
     }
 
-    /// The address of what Grove wrote its file from, if it did.
+    /// Returns the address of the source of its file, if Grove wrote the file.
     fn generated_from(&self) -> Option<&str> {
         None
     }
@@ -86,29 +86,29 @@ pub struct Candidate<P> {
     pub member: Option<String>,
     /// Device and inode, if it could be opened.
     pub file: Option<(u64, u64)>,
-    /// What it says, or why it could not be read.
+    /// Its content, or the finding that says why it could not be read.
     pub content: Result<Content<P>, Diagnostic>,
-    /// Findings that come from where it is.
+    /// Findings that come from its place.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What a file says.
+/// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content<P> {
-    /// The digest of its bytes, and of those of the other file that says the rest.
+    /// The digest of its bytes, and of those of the other file that holds the rest.
     pub digest: Digest,
     /// Its size in bytes.
     pub size: u64,
-    /// The other file that says the rest, where it names one.
+    /// The other file that holds the rest, if it names one.
     pub rest: Option<Rest>,
     /// Its fields and findings. After resolution an agent's fields are those in force, overrides included.
     pub parsed: P,
 }
 
-/// A file that says the rest of what another one defines, and has its text.
+/// A file with the text and the other fields of a definition that names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rest {
-    /// Where it is.
+    /// The full path of the file.
     pub path: PathBuf,
     /// Its path from the root, as the other file writes it.
     pub written: String,
@@ -119,7 +119,7 @@ pub struct Rest {
 }
 
 impl<P> Content<P> {
-    /// Each file that it is made of, by path from the root, with its digest. `path` is that of its own file.
+    /// Returns each file that it is made of, by path from the root, with its digest. `path` is that of its own file.
     pub fn files<'a>(&'a self, path: &'a str) -> impl Iterator<Item = (&'a str, &'a Digest)> {
         let own = match &self.rest {
             Some(rest) => &rest.named_in,
@@ -142,19 +142,19 @@ pub struct Defined<P> {
     pub member: Option<String>,
     /// Further paths to the same file.
     pub also_at: Vec<FilePlace>,
-    /// What it is called: `package.name`.
+    /// The name in full, as in `package.name`.
     pub name: String,
-    /// What its file says; none when it could not be read.
+    /// The content of its file; none if it could not be read.
     pub content: Option<Content<P>>,
-    /// Whether it may be used.
+    /// The state, which says if it may be used.
     pub state: State,
-    /// Why it is in that state; empty for `ok`.
+    /// The reasons for that state; empty for `ok`.
     pub reasons: Vec<Reason>,
     /// The usable one of the same name that is used instead.
     pub stand_in: Option<usize>,
-    /// Everything that was found about it.
+    /// All findings about it.
     pub diagnostics: Vec<Diagnostic>,
-    /// The fields that are not as its file has them, and who set each. Agents alone can be overridden.
+    /// The fields that are not as its file has them, each with the layer that set it. Only agents can be overridden.
     pub overridden: Vec<Overridden>,
     /// The text that stands in place of the one below an agent's frontmatter.
     pub own_text: Option<OwnText>,
@@ -170,8 +170,8 @@ pub struct FilePlace {
 }
 
 impl<P: Definition> Defined<P> {
-    /// What tells it from every other of its root: for an agent its path without the ending, or its name in a
-    /// file that holds several.
+    /// Returns what no other one of its root has: for an agent its path without the ending, or its name in a file that
+    /// holds several.
     pub fn id(&self) -> &str {
         self.member.as_deref().unwrap_or_else(|| P::id(&self.path))
     }
@@ -182,7 +182,7 @@ impl<P: Definition> Defined<P> {
 pub struct Definitions<P> {
     /// The roots, strongest first.
     pub roots: Vec<Root>,
-    /// All of them.
+    /// Every definition, usable or not.
     pub all: Vec<Defined<P>>,
     /// Findings about roots and limits.
     pub diagnostics: Vec<Diagnostic>,
@@ -199,7 +199,7 @@ impl<P> Default for Definitions<P> {
 }
 
 impl<P: Definition> Definitions<P> {
-    /// All of them with their roots.
+    /// Returns all of them with their roots.
     pub fn entries(&self) -> Entries<'_, Defined<P>> {
         Entries {
             roots: &self.roots,
@@ -207,17 +207,17 @@ impl<P: Definition> Definitions<P> {
         }
     }
 
-    /// The digest of everything a reader can see in it.
+    /// Returns the digest of everything that a reader can see in it.
     pub fn digest(&self) -> Digest {
         self.entries().digest(&self.diagnostics)
     }
 
-    /// The absolute path of a file.
+    /// Returns the absolute path of a file.
     pub fn location(&self, one: &Defined<P>) -> PathBuf {
         self.entries().location(one)
     }
 
-    /// `id@label`, which names exactly one.
+    /// Returns `id@label`, which names exactly one.
     pub fn address(&self, one: &Defined<P>) -> String {
         self.entries().address(one)
     }
@@ -228,7 +228,7 @@ impl<P: Definition> Definitions<P> {
     }
 }
 
-/// What is said of aliases that lead to another one, by the place of the one that has them.
+/// Returns the findings about aliases that lead to another one, each with the index of the one that has the alias.
 fn unreached_aliases<P: Definition>(
     roots: &[Root],
     all: &[Defined<P>],
@@ -296,7 +296,7 @@ pub(crate) fn resolve<P: Definition>(
     }
 }
 
-/// One definition by itself: read, then trusted, then as its own file says.
+/// Judges one definition by itself: if it can be read, if it is trusted, and if its own file switches it off.
 fn judge<P: Definition>(roots: &[Root], candidate: Candidate<P>) -> Defined<P> {
     let mut diagnostics = candidate.diagnostics;
     let content = match candidate.content {
@@ -342,7 +342,7 @@ fn refusal<P: Definition>(one: &Defined<P>, root: Option<&Root>) -> Option<(Stat
             let files = content.files(&one.path);
             files.map(|(path, digest)| (path, Some(digest))).collect()
         }
-        // What was not read is not as it was.
+        // A file that was not read cannot be compared with its pin, so it has no digest.
         None => vec![(&one.path, None)],
     };
     invalid(&one.diagnostics)
@@ -372,7 +372,7 @@ impl<P: Definition> Entry for Defined<P> {
     }
 
     fn short_id(&self) -> Option<&str> {
-        // The name of a file that defines several is nobody's.
+        // In a file that defines several, the name of the file is the name of none of them.
         self.member.is_none().then(|| P::stem(&self.path))
     }
 
@@ -410,7 +410,7 @@ impl<P: Definition> Entry for Defined<P> {
         }
         if let Some(content) = &self.content {
             field(content.digest.as_bytes());
-            // What is overridden is not as its file has it, and few are.
+            // Only the fields of an overridden definition differ from its file, and few are overridden.
             if !self.overridden.is_empty() {
                 field(content.parsed.fields_text().as_bytes());
                 let text = self.own_text.as_ref().map(|own| own.text.as_str());

@@ -1,5 +1,4 @@
-//! Whether the machine and the configuration have what a skill needs. One evaluator answers list,
-//! check and prompt.
+//! The test if the machine and the configuration have what a skill needs. One evaluator answers list, check and prompt.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +8,7 @@ use grove_spec::skill::{Requirements, requirements};
 use crate::root::Source;
 use crate::state::Reason;
 
-/// What the machine has, as far as any skill asks.
+/// The facts about the machine that any skill asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The operating system's name; compared as [`requirements::os_name`] spells it.
@@ -27,7 +26,7 @@ pub fn entry_key<'a>(requirements: Option<&'a Requirements>, name: &'a str) -> &
         .unwrap_or(name)
 }
 
-/// The entry whose values a skill gets.
+/// Returns the configuration entry whose values a skill gets.
 ///
 /// An entry belongs to the skill that it was written for. A person's own skills and those that come with Grove are named
 /// by their `skillKey` or their name. A package may name any `skillKey`, so its skills are known by their names alone; a
@@ -48,7 +47,7 @@ pub fn entry_with_values<'a>(
     may_have.then_some(entry)
 }
 
-/// Everything that is missing; empty means eligible.
+/// Returns everything that is missing; empty means eligible.
 pub fn missing(needed: &Requirements, facts: &Facts, entry: Option<&SkillEntry>) -> Vec<Reason> {
     if let Some(why) = &needed.unreadable {
         return vec![Reason::new(
@@ -141,7 +140,7 @@ mod tests {
         BTreeSet::from([name.to_owned()])
     }
 
-    /// What frontmatter with these keys for Grove requires.
+    /// Returns the requirements in a frontmatter with these keys for Grove.
     fn requirements(keys: &str) -> Requirements {
         let text = format!("---\nname: a\nmetadata: {{grove: {{{keys}}}}}\n---\n");
         let skill = grove_spec::skill::parse(&text).skill;

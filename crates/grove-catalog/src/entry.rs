@@ -1,7 +1,7 @@
-//! What skills, agents and chains are alike: files with a name, of which one is used.
+//! The rules that skills, agents and chains share: files with a name, of which one is used.
 //!
-//! Identity, rank, trust, states, same names, addresses and stand-ins are one set of rules for all three. What a kind
-//! adds to them is its part of [`Entry`]: how it is named and told apart, and in what order its files count.
+//! Identity, rank, trust, states, same names, addresses and stand-ins are one set of rules for all three. Each kind
+//! adds in [`Entry`] how it is named and told apart, and in what order its files count.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::state::{Reason, State};
 pub(crate) mod resolving;
 mod same_name;
 
-/// The parts of an entry that are called the same in each kind.
+/// The parts of an entry that have the same names in each kind.
 macro_rules! verdict_of_fields {
     () => {
         fn verdict(&self) -> Verdict<'_> {
@@ -43,99 +43,99 @@ pub(crate) use verdict_of_fields;
 
 /// A skill, an agent or a chain of a resolved set.
 pub trait Entry: Sized {
-    /// What it is.
+    /// The kind of the entry.
     const KIND: Kind;
 
-    /// The finding about several of one name in one root.
+    /// The finding about several entries of one name in one root.
     const NAME_COLLISION: Code;
 
-    /// Index of its root.
+    /// Returns the index of its root.
     fn root(&self) -> usize;
 
-    /// Every path to its file, its own first: the root's index, and the path below that root.
+    /// Returns every path to its file, its own first: the root's index, and the path below that root.
     fn files(&self) -> impl Iterator<Item = (usize, Cow<'_, str>)>;
 
-    /// For each path to its file, its own first: the root's index, and what tells it from all others of that root.
+    /// Returns the root's index and the id, unique in that root, for each path to its file, its own first.
     fn ids<'a>(&'a self, all: &'a [Self]) -> impl Iterator<Item = (usize, Cow<'a, str>)>;
 
-    /// The id as somebody types it who knows of no other file beside it.
+    /// Returns the short form of its id, which another file beside it may share; none if it has no such form.
     fn short_id(&self) -> Option<&str>;
 
-    /// What it is called.
+    /// Returns the name of the entry.
     fn name(&self) -> &str;
 
-    /// What it is for.
+    /// Returns its description: the purpose of the entry.
     fn description(&self) -> Option<&str>;
 
-    /// Everything that was found about it.
+    /// Returns all findings about it.
     fn findings(&self) -> impl Iterator<Item = &Diagnostic>;
 
-    /// Who may call it, where authors say so.
+    /// Returns the callers that may use it, for kinds whose authors can limit them.
     fn invocable(&self) -> Option<InvocableJson> {
         None
     }
 
-    /// Other names it answers to.
+    /// Returns further names by which it is found.
     fn aliases(&self) -> &[String] {
         &[]
     }
 
-    /// Which files go first in one scope, whatever their folders; smaller is stronger.
+    /// Returns the rank of its file in one scope, whatever the folder; smaller is stronger.
     fn strength(&self) -> u8 {
         0
     }
 
-    /// The address of what Grove wrote its file from, if it did.
+    /// Returns the address of the source of its file, if Grove wrote the file.
     fn generated_from(&self) -> Option<&str> {
         None
     }
 
-    /// What was decided about it.
+    /// Returns the decision about the entry.
     fn verdict(&self) -> Verdict<'_>;
 
-    /// The same, to change it.
+    /// Returns the decision about the entry, to change it.
     fn verdict_mut(&mut self) -> VerdictMut<'_>;
 
-    /// Whether it may be used.
+    /// Returns the state, which says if it may be used.
     fn state(&self) -> State {
         self.verdict().state
     }
 
-    /// Why it is in that state.
+    /// Returns the reasons for that state.
     fn reasons(&self) -> &[Reason] {
         self.verdict().reasons
     }
 
-    /// The usable one of the same name that is used instead.
+    /// Returns the usable one of the same name that is used instead.
     fn stand_in(&self) -> Option<usize> {
         self.verdict().stand_in
     }
 
-    /// Hands over what a reader can see of it besides its place, name and state.
+    /// Passes to `field` what a reader can see of it besides its place, name and state.
     fn digest_fields(&self, field: &mut impl FnMut(&[u8]));
 }
 
-/// What was decided about an entry.
+/// The decision about an entry.
 #[derive(Debug, Clone, Copy)]
 pub struct Verdict<'a> {
-    /// Whether it may be used.
+    /// The state, which says if it may be used.
     pub state: State,
-    /// Why it is in that state.
+    /// The reasons for that state.
     pub reasons: &'a [Reason],
     /// The usable one of the same name that is used instead.
     pub stand_in: Option<usize>,
 }
 
-/// What is decided about an entry once all are known.
+/// The decision about an entry, to be changed once all entries are known.
 #[derive(Debug)]
 pub struct VerdictMut<'a> {
-    /// Whether it may be used.
+    /// The state, which says if it may be used.
     pub state: &'a mut State,
-    /// Why it is in that state.
+    /// The reasons for that state.
     pub reasons: &'a mut Vec<Reason>,
     /// The usable one of the same name that is used instead.
     pub stand_in: &'a mut Option<usize>,
-    /// Findings that come from where it is.
+    /// Findings that come from its place.
     pub diagnostics: &'a mut Vec<Diagnostic>,
 }
 
@@ -144,7 +144,7 @@ pub struct VerdictMut<'a> {
 pub struct Entries<'a, E> {
     /// The roots, strongest first.
     pub roots: &'a [Root],
-    /// All of them.
+    /// Every entry of the kind.
     pub all: &'a [E],
 }
 
@@ -157,22 +157,22 @@ impl<E> Clone for Entries<'_, E> {
 impl<E> Copy for Entries<'_, E> {}
 
 impl<'a, E: Entry> Entries<'a, E> {
-    /// The root that one is in.
+    /// Returns the root that one is in.
     pub fn root_of(self, entry: &E) -> Option<&'a Root> {
         self.roots.get(entry.root())
     }
 
-    /// Where one comes from, by index.
+    /// Returns the source of an entry, by index.
     pub fn source(self, at: usize) -> Option<Source> {
         Some(self.root_of(self.all.get(at)?)?.source)
     }
 
-    /// The absolute path of its file.
+    /// Returns the absolute path of its file.
     pub fn location(self, entry: &E) -> PathBuf {
         self.locations(entry).next().unwrap_or_default()
     }
 
-    /// The absolute paths by which its file is reached besides.
+    /// Returns the further absolute paths by which its file is reached.
     pub fn further_locations(self, entry: &E) -> impl Iterator<Item = PathBuf> {
         self.locations(entry).skip(1)
     }
@@ -186,12 +186,12 @@ impl<'a, E: Entry> Entries<'a, E> {
             })
     }
 
-    /// `id@label`, which names exactly one.
+    /// Returns `id@label`, which names exactly one.
     pub fn address(self, entry: &E) -> String {
         self.addresses(entry).next().unwrap_or_default()
     }
 
-    /// All addresses that lead to one: its own, and those of further paths to its file.
+    /// Returns all addresses that lead to one: its own, and those of further paths to its file.
     pub fn addresses<'b>(self, entry: &'b E) -> impl Iterator<Item = String> + 'b
     where
         'a: 'b,
@@ -200,7 +200,7 @@ impl<'a, E: Entry> Entries<'a, E> {
         ids.map(move |(root, id)| format!("{id}@{}", self.label(root)))
     }
 
-    /// Whether an address leads to one.
+    /// Returns true if an address leads to an entry.
     pub fn is_address(self, entry: &E, query: &str) -> bool {
         entry.ids(self.all).any(|(root, id)| {
             let label = query
@@ -210,13 +210,13 @@ impl<'a, E: Entry> Entries<'a, E> {
         })
     }
 
-    /// Whether one that a query led to may be had: what is shadowed only by its address.
+    /// Returns true if a query may give the entry it found: a shadowed one is given only by its address.
     pub fn is_given(self, entry: &E, query: &str) -> bool {
         let state = entry.state();
         state.is_offered() || (state.is_usable() && self.is_address(entry, query))
     }
 
-    /// The digest of what a reader can see of them and of their roots.
+    /// Returns the digest of what a reader can see of them and of their roots.
     pub(crate) fn digest(self, diagnostics: &[Diagnostic]) -> Digest {
         let mut bytes = resolving::digest_fields(self.roots, self.all);
         for finding in diagnostics {

@@ -1,13 +1,13 @@
-//! What is in a skill's folder, and what changed there since somebody looked at it.
+//! The content of a skill's folder, and the changes in it since it was recorded.
 //!
-//! Files count by digest and by whether they may be executed, links by their target, folders as such. A pin of an entry
-//! is a line of words: the digest where there is one, as what the file counted, and one word for the entry's form.
+//! Files count by digest and executable bit, links by their target, folders as such. A pin of an entry is a line of
+//! words: the digest if there is one, the kinds that the file counts as, and one word for the entry's form.
 
 use std::collections::BTreeMap;
 
 use crate::digest::Digest;
 
-/// The words of a pin, without the target of a link, which may be any text.
+/// Returns the words of a pin, without the target of a link, which may be any text.
 pub(crate) fn words_of(pin: &str) -> &str {
     pin.split_once(LINK).map_or(pin, |(words, _)| words)
 }
@@ -15,31 +15,31 @@ pub(crate) fn words_of(pin: &str) -> &str {
 /// The contents of skills' folders, by the folder's path below the root.
 pub type SkillFolders = BTreeMap<String, FolderContent>;
 
-/// What is in one folder.
+/// The content of one folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FolderContent {
     /// Its entries by path below it; the folder itself under the empty path.
     pub entries: BTreeMap<String, Entry>,
-    /// Why not everything is known.
+    /// The reason why not everything is known, if so.
     pub problem: Option<String>,
 }
 
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
-    /// A regular file; without a digest where it cannot be read.
+    /// A regular file; without a digest if it cannot be read.
     File {
         /// The digest of its bytes.
         digest: Option<Digest>,
-        /// Whether it may be executed.
+        /// Set if it may be executed.
         executable: bool,
     },
-    /// A link to something.
+    /// A symbolic link to any target.
     Link {
         /// The target as it is written.
         target: String,
     },
-    /// A folder.
+    /// A folder, recorded without a digest.
     Folder,
     /// A pipe, a socket or a device.
     Special,
@@ -53,7 +53,7 @@ const SPECIAL: &str = "special";
 const LINK: &str = "link -> ";
 
 impl Entry {
-    /// What a pin says of the entry's form, to stand behind the digest.
+    /// Returns the words for the entry's form, which stand behind the digest in a pin.
     pub fn words(&self) -> String {
         match self {
             Self::File { executable, .. } if *executable => EXECUTABLE.to_owned(),
@@ -64,7 +64,7 @@ impl Entry {
         }
     }
 
-    /// The whole pin of an entry that counts as nothing but a part of its folder.
+    /// Returns the whole pin of an entry that counts only as a part of its folder.
     pub fn pin(&self) -> String {
         match self {
             Self::File { digest, .. } => {
@@ -75,7 +75,7 @@ impl Entry {
         }
     }
 
-    /// The entry that a pin is of; none where the file was not seen as a part of a skill's folder.
+    /// Returns the entry that a pin is of; none if the file was not recorded as part of a skill's folder.
     pub fn of_pin(pin: &str) -> Option<Self> {
         if let Some((_, target)) = pin.split_once(LINK) {
             let target = target.to_owned();
@@ -96,7 +96,7 @@ impl Entry {
         }
     }
 
-    /// What happened to an entry that was something else before.
+    /// Returns the change to an entry that was something else before.
     fn change_from(&self, before: &Self) -> Option<&'static str> {
         match (before, self) {
             (_, Self::File { digest: None, .. }) => Some("cannot be read"),
@@ -126,7 +126,7 @@ impl Entry {
 }
 
 impl FolderContent {
-    /// What is not as it was: the path of each entry and what happened to it, in order of paths.
+    /// Returns the differences: the path of each changed entry and what happened to it, in order of paths.
     pub fn changes_since(&self, before: &BTreeMap<String, Entry>) -> Vec<(String, &'static str)> {
         let gone = before
             .keys()
@@ -144,7 +144,7 @@ impl FolderContent {
         all
     }
 
-    /// The file that a path in the folder leads to, through links that stay in the folder.
+    /// Returns the file that a path in the folder leads to, through links that stay in the folder.
     pub fn file_at(&self, path: &str) -> Option<&Entry> {
         let mut path = path.to_owned();
         for _ in 0..MAX_LINKS {
@@ -156,7 +156,7 @@ impl FolderContent {
         None
     }
 
-    /// The path with its first link resolved, if there is one; none inside where the link leads out.
+    /// Returns the path with its first link resolved, if there is one; the inner value is none if the link leads out.
     #[expect(
         clippy::option_option,
         reason = "no link and a link that leads out are two answers"
@@ -177,10 +177,10 @@ impl FolderContent {
     }
 }
 
-/// How many links one path may have.
+/// The most links that one path may have.
 const MAX_LINKS: usize = 16;
 
-/// A link's target from its folder; none if it leads out of the outermost one.
+/// Returns a link's target from its folder; none if it leads out of the outermost one.
 fn joined(folder: &str, target: &str) -> Option<String> {
     if target.starts_with('/') {
         return None;

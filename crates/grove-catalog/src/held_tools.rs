@@ -1,7 +1,7 @@
-//! What keys that Grove has no field for leave of an agent's tools, where it is prompted or run as it is.
+//! The limits on an agent's tools from keys that Grove has no field for, where it is prompted or run as it is.
 //!
-//! The same keys as in an export, but there is no host that could be told the rest of what they say: what is not wholly
-//! about tools takes everything that changes something.
+//! The keys are those of an export, but no host is there to apply the rest of them: a key that is not wholly about
+//! tools takes away every tool that changes something.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use grove_spec::agent::{Agent, Format};
 
 use crate::export::{CHANGING, own_names};
 
-/// Keys about what no tool of Grove's does: calling other agents, asking the web.
+/// Keys about things that no tool of Grove does: calling other agents, asking the web.
 const ELSEWHERE: [&str; 4] = ["agents", "spawning", "web_search", "github"];
 
-/// Takes from a list of tools what the agent must not have, and says which tools those are, by Grove's names and the
-/// file's.
+/// Removes from a list of tools those that the agent must not have, and returns all names of denied tools, Grove's and
+/// the file's.
 pub(crate) fn hold(
     agent: &Agent,
     format: Format,
@@ -22,7 +22,7 @@ pub(crate) fn hold(
 ) -> BTreeSet<String> {
     let mut denied = BTreeSet::new();
     for entry in &agent.unknown {
-        // What somebody set in place of a file's list of tools counts alone.
+        // A list of tools that overrides the file's replaces it.
         if entry.key == "tools" && agent.tools.is_some() {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Why a host leaves out a skill that is otherwise fine. Grove itself leaves out none.
+//! The reason why a host leaves out a skill that is otherwise fine. Grove itself leaves out none.
 
 use grove_spec::Code;
 
@@ -6,7 +6,7 @@ use crate::hosts::{Identity, MissingDescription, MissingName};
 use crate::snapshot::Skill;
 use crate::state::Reason;
 
-/// Why a skill is left out, if it is.
+/// Returns the reason why a skill is left out, if it is.
 pub(crate) fn reason(rules: &Identity, skill: &Skill) -> Option<Reason> {
     let beyond = |length: usize, longest: Option<u64>| {
         longest.is_some_and(|longest| u64::try_from(length).is_ok_and(|length| length > longest))
@@ -44,7 +44,7 @@ pub(crate) fn reason(rules: &Identity, skill: &Skill) -> Option<Reason> {
         ));
     }
     let description = skill.description().unwrap_or_default();
-    // A length in bytes is never less, so the count is made for long ones alone.
+    // The number of bytes is never less than that of characters, so only long texts are counted.
     if beyond(description.len(), rules.longest_description)
         && beyond(
             description.encode_utf16().count(),

@@ -1,7 +1,7 @@
-//! Other hosts as data: where each looks, how it scans, who wins, what it spends.
+//! Other hosts as data: the folders of each, its scan, its order of precedence, its budget.
 //!
-//! A host is a file; a new host is a new file. What a host does is one of a few strategies that live in
-//! code; what is not known about a host is listed in the file and shown as unknown.
+//! A host is a file; a new host is a new file. The behaviour of a host is one of a few strategies in code. Facts that
+//! are not known about a host are listed in the file and shown as unknown.
 
 mod agent_rules;
 mod name_form;
@@ -18,88 +18,88 @@ pub use skill_list::{Budget, BuiltIn, Listing, Measure, Overflow, Style};
 
 use crate::root::Source;
 
-/// A host's rules.
+/// The rules of one host.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
     /// The name used on the command line.
     pub name: String,
-    /// The product's name.
+    /// The name of the product.
     pub title: String,
-    /// The version these facts are about.
+    /// The version for which these facts were checked.
     pub checked: String,
-    /// What it calls itself to an MCP server.
+    /// The name that it gives to an MCP server.
     pub mcp_client: Option<String>,
-    /// How it scans a root.
+    /// The rules for scanning a root.
     pub scan: Scan,
-    /// How it names skills and who wins.
+    /// The rules for names and for equal names.
     pub identity: Identity,
-    /// Where it looks.
+    /// The places of its skills.
     pub roots: Vec<HostRoot>,
-    /// Where it looks for agents.
+    /// The places of its agents.
     #[serde(default)]
     pub agent_roots: Vec<HostRoot>,
-    /// Where it looks for chains.
+    /// The places of its chains.
     #[serde(default)]
     pub chain_roots: Vec<HostRoot>,
-    /// How it writes the list.
+    /// The form of its list.
     pub listing: Listing,
-    /// What it spends on the list.
+    /// The limits on its list.
     pub budget: Budget,
-    /// What is not known about it.
+    /// The facts that are not known about it.
     #[serde(default)]
     pub unknown: Vec<String>,
-    /// Files and folders, below home or in the working folder, from which it has more skills than are followed here.
+    /// Files and folders, below home or in the working folder, that give it skills which Grove does not read.
     #[serde(default)]
     pub not_followed: Vec<String>,
 }
 
-/// How a host scans a root.
+/// The rules by which a host scans a root.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scan {
-    /// Group levels above a skill folder.
+    /// The levels of groups above a skill folder.
     pub depth: u64,
-    /// Whether a skill folder ends the descent.
+    /// Set if a skill folder ends the descent.
     pub stop_at_skill: bool,
-    /// Whether `<root>/<name>.md` counts.
+    /// Set if `<root>/<name>.md` counts as a skill.
     pub flat_files: bool,
-    /// Whether `<root>/SKILL.md` counts.
+    /// Set if `<root>/SKILL.md` counts as a skill.
     pub root_file: bool,
-    /// Whether `.gitignore`, `.ignore` and `.fdignore` are honoured.
+    /// Set if `.gitignore`, `.ignore` and `.fdignore` are honoured.
     pub ignore_files: bool,
-    /// Whether folders called `node_modules` are looked in.
+    /// Set if it searches folders called `node_modules`.
     #[serde(default)]
     pub node_modules: bool,
-    /// Whether it goes on to the folders above where there is no repository to end at.
+    /// Set if it goes on to the folders above when there is no repository to end at.
     #[serde(default)]
     pub climbs: bool,
-    /// Whether its settings name further folders.
+    /// The settings that name further folders, if any do.
     #[serde(default)]
     pub named_folders: NamedFolders,
-    /// What becomes of a skill file that is itself a link.
+    /// The treatment of a skill file that is itself a link.
     #[serde(default)]
     pub linked_files: LinkedFiles,
     /// The largest skill file it reads, if it has a limit.
     pub file_bytes: Option<u64>,
-    /// How many skill folders of a root it reads, if it has a limit.
+    /// The most skill folders of a root that it reads, if it has a limit.
     pub candidates_per_root: Option<u64>,
-    /// How many skills of a source it offers, if it has a limit.
+    /// The most skills of a source that it offers, if it has a limit.
     pub loaded_per_source: Option<u64>,
 }
 
-/// Whose settings name folders with skills that a host looks in before its own.
+/// The settings that name folders with skills, which a host searches before its own folders.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NamedFolders {
-    /// Nobody's.
+    /// No settings name folders.
     #[default]
     Nowhere,
-    /// pi's: `skills` in `.pi/settings.json` of the working folder and in the user's.
+    /// Those of pi: `skills` in `.pi/settings.json` of the working folder and in the user's.
     Pi,
 }
 
-/// What a host does with a skill file that is itself a link; links to folders are another matter.
+/// The treatment of a skill file that is itself a link; links to folders are another matter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkedFiles {
@@ -108,65 +108,65 @@ pub enum LinkedFiles {
     Follow,
     /// It is not read.
     Skip,
-    /// It is read when it leads to a file in the skill's own folder.
+    /// It is read if it leads to a file in the skill's own folder.
     Inside,
 }
 
-/// How a host names skills and treats equal names.
+/// The rules by which a host names skills and treats equal names.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// Where the name comes from.
+    /// The source of the name.
     pub name: NameFrom,
-    /// What happens when the frontmatter has no name.
+    /// The treatment of a skill whose frontmatter has no name.
     #[serde(default)]
     pub missing_name: MissingName,
-    /// What happens to equal names.
+    /// The treatment of equal names.
     pub same_name: SameNameRule,
-    /// What happens without a description.
+    /// The treatment of a skill without a description.
     pub missing_description: MissingDescription,
     /// The longest description it takes, in UTF-16 units; a skill beyond it is left out.
     pub longest_description: Option<u64>,
     /// The longest name it takes, in characters; a skill beyond it is left out.
     pub longest_name: Option<u64>,
-    /// Which names it takes and how it writes them.
+    /// The names that it takes, and its way of writing them.
     #[serde(default)]
     pub name_form: NameForm,
-    /// Whether `disable-model-invocation` is honoured.
+    /// Set if `disable-model-invocation` is honoured.
     #[serde(default = "yes")]
     pub honours_invocation: bool,
-    /// Whether frontmatter that is not valid YAML is repaired; otherwise such a skill is left out.
+    /// Set if frontmatter that is not valid YAML is repaired; otherwise such a skill is left out.
     #[serde(default = "yes")]
     pub repairs: bool,
-    /// How it reads frontmatter that is not quite YAML, where it repairs some.
+    /// Its reading of frontmatter that is not quite YAML, if it repairs some.
     #[serde(default)]
     pub frontmatter: FrontmatterReading,
-    /// Whether a file without frontmatter is a skill, all of it body.
+    /// Set if a file without frontmatter is a skill, with all of it as the body.
     #[serde(default)]
     pub bare_files: bool,
-    /// Whether a skill with `paths` is left out until a file that they name is worked with.
+    /// Set if a skill with `paths` is left out until a file that they name is worked with.
     #[serde(default)]
     pub honours_paths: bool,
-    /// Whether a folder nearer to the working folder goes before one that the host names first.
+    /// Set if a folder nearer to the working folder goes before one that the host names first.
     #[serde(default = "yes")]
     pub nearest_first: bool,
-    /// Whether `requires` is honoured.
+    /// Set if `requires` is honoured.
     pub requirements: bool,
-    /// Sources, strongest first.
+    /// The sources of skills, strongest first.
     pub order: Vec<Source>,
 }
 
-/// Where a host takes the name from.
+/// The source from which a host takes the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NameFrom {
-    /// The folder.
+    /// The name of the skill's folder.
     Folder,
-    /// The frontmatter.
+    /// The name in the frontmatter.
     Frontmatter,
 }
 
-/// What a host that takes the name from the frontmatter does when there is none.
+/// The rule for a missing name at a host that takes the name from the frontmatter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MissingName {
@@ -177,7 +177,7 @@ pub enum MissingName {
     Skip,
 }
 
-/// What a host does with equal names.
+/// The treatment of equal names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SameNameRule {
@@ -185,60 +185,59 @@ pub enum SameNameRule {
     Strongest,
     /// One stays: of the strongest root, and in that the first by its path.
     One,
-    /// All stay.
+    /// All of them stay.
     All,
 }
 
-/// What a host does with a skill that has no description.
+/// The treatment of a skill that has no description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MissingDescription {
     /// It is left out.
     Skip,
-    /// It can be named, and the model is not told of it.
+    /// It can be named, and the model does not see it.
     Unlisted,
-    /// The model is told of it with something else in its place.
+    /// The model sees it with a substitute for the description.
     Fallback,
 }
 
-/// A place a host looks in.
+/// A place that a host searches.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostRoot {
-    /// Which source it belongs to.
+    /// The source that it belongs to.
     pub source: Source,
-    /// The path: absolute, below home (`~/…`), or below a project folder; empty where a variable lists
-    /// the folders.
+    /// The path: absolute, below home (`~/…`), or below a project folder; empty if a variable lists the folders.
     #[serde(default)]
     pub path: String,
-    /// A variable that names the folder in place of everything but the path's last part.
+    /// A variable that names the folder in place of all but the last part of the path.
     pub env: Option<String>,
     /// A variable that lists folders, with commas between them, in place of a path.
     pub env_list: Option<String>,
-    /// A variable that, when set, keeps the host from looking here.
+    /// A variable that, when set, keeps the host from searching here.
     pub unless_env: Option<String>,
-    /// Whether `<root>/<name>.md` counts here too, where the host's scan has it.
+    /// Set if `<root>/<name>.md` counts here too, provided the host's scan has it.
     #[serde(default = "yes")]
     pub flat_files: bool,
-    /// Which folders of a project hold it.
+    /// The folders of a project that may hold it.
     #[serde(default)]
     pub levels: Levels,
-    /// Whether Grove itself looks here too.
+    /// Set if Grove itself searches here too.
     #[serde(default = "yes")]
     pub compat: bool,
-    /// How agents are written here; the path of settings that hold agents is a file's.
+    /// The format of agents here; the path of settings that hold agents is that of a file.
     #[serde(default)]
     pub format: Format,
 }
 
-/// Which folders from the working folder to the repository root a project path is looked for in.
+/// The folders between the working folder and the repository root that may hold a project path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Levels {
-    /// All of them.
+    /// All of these folders.
     #[default]
     All,
-    /// The working folder alone.
+    /// Only the working folder.
     Working,
 }
 
@@ -256,12 +255,12 @@ const FILES: [(&str, &str); 7] = [
     ("pi", include_str!("../hosts/pi.toml")),
 ];
 
-/// The names of all known hosts, sorted.
+/// Returns the names of all known hosts, sorted.
 pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }
 
-/// All known hosts.
+/// Returns all known hosts.
 pub fn all() -> Vec<Host> {
     FILES
         .iter()
@@ -269,13 +268,13 @@ pub fn all() -> Vec<Host> {
         .collect()
 }
 
-/// The host that calls itself so to an MCP server.
+/// Returns the host that gives this name to an MCP server.
 pub fn by_mcp_client(client: &str) -> Option<Host> {
     let mut hosts = all().into_iter();
     hosts.find(|host| host.mcp_client.as_deref() == Some(client))
 }
 
-/// One host by name.
+/// Returns one host by its name.
 pub fn by_name(name: &str) -> Option<Host> {
     FILES
         .iter()

@@ -1,22 +1,22 @@
-//! Who a skill is: ids from paths, names from frontmatter or folders.
+//! The identity of a skill: ids from paths, names from frontmatter or folders.
 
 use std::path::Path;
 use std::sync::Arc;
 
 pub use grove_spec::skill::name_key;
 
-/// Where in its root a skill file is.
+/// The place of a skill file in its root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layout {
-    /// `<root>/SKILL.md`.
+    /// The file `<root>/SKILL.md`, the root's own skill.
     Root,
-    /// `<root>/<name>.md`.
+    /// The file `<root>/<name>.md`, a skill without a folder.
     Flat,
-    /// `<root>/…/<name>/SKILL.md`.
+    /// The file `<root>/…/<name>/SKILL.md` in a skill's folder.
     Folder,
 }
 
-/// A skill's id: its folder's path below the root, the stem of a flat file, or the root's own name.
+/// Returns a skill's id: its folder's path below the root, the stem of a flat file, or the root's own name.
 pub fn id(layout: Layout, path_below_root: Arc<str>, root: &Path) -> Arc<str> {
     match layout {
         Layout::Folder | Layout::Flat => path_below_root,
@@ -27,19 +27,19 @@ pub fn id(layout: Layout, path_below_root: Arc<str>, root: &Path) -> Arc<str> {
     }
 }
 
-/// The last part of an id: the folder or stem that a name is compared with.
+/// Returns the last part of an id: the folder or stem that a name is compared with.
 pub fn folder_of(id: &str) -> &str {
-    // Ids are short, and every skill is asked for its folder several times.
+    // Ids are short, and the folder of every skill is needed several times.
     let slash = id.bytes().rposition(|byte| byte == b'/');
     slash.and_then(|at| id.get(at + 1..)).unwrap_or(id)
 }
 
-/// The path of the skill file below its root.
+/// Returns the path of the skill file below its root.
 pub fn file_below_root(layout: Layout, id: &str) -> String {
     <[&str; 2]>::from(parts_below_root(layout, id)).concat()
 }
 
-/// The same in two parts: what the id says, and what follows from the layout.
+/// Returns that path in two parts: the id, and the ending that follows from the layout.
 pub(crate) const fn parts_below_root(layout: Layout, id: &str) -> (&str, &'static str) {
     match layout {
         Layout::Root => ("", "SKILL.md"),
@@ -48,16 +48,16 @@ pub(crate) const fn parts_below_root(layout: Layout, id: &str) -> (&str, &'stati
     }
 }
 
-/// The key under which names collide on some file system or to some eye: composed and in one case.
+/// Returns the key under which names collide on some file system or look equal: composed and in one case.
 pub fn collision_key(name: &str) -> String {
     name_key(name).to_lowercase()
 }
 
-/// Whether a folder name cannot be checked out or told apart on every platform.
+/// Returns true if a folder name cannot be checked out or told apart on every platform.
 pub fn is_unportable(folder: &str) -> bool {
-    // Most names are plain and longer than any device's; this is asked of every skill.
+    // Most names are plain and longer than any device's, and this runs for every skill.
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
-    // Without early exit the compiler makes wide compares of it.
+    // There is no early exit, so that the compiler makes wide compares of it.
     let all_plain = || folder.bytes().fold(true, |all, b| all & is_plain(b));
     if folder.len() > LONGEST_DEVICE && all_plain() {
         return false;
@@ -69,10 +69,10 @@ pub fn is_unportable(folder: &str) -> bool {
         || is_device_name(folder)
 }
 
-/// How many bytes the name of a device has at most.
+/// The most bytes of the name of a device.
 const LONGEST_DEVICE: usize = 5;
 
-/// Names of devices on Windows, with any extension.
+/// Tells if a folder name is that of a device on Windows, with any extension.
 fn is_device_name(folder: &str) -> bool {
     let stem = folder.split('.').next().unwrap_or_default().trim_end();
     let is = |device: &str| stem.eq_ignore_ascii_case(device);

@@ -1,7 +1,7 @@
 //! Ignore files as git reads them, for hosts that honour them.
 //!
-//! Comments, negation, patterns for folders only, patterns bound to their folder, `*`, `?`, `[…]` and
-//! `**`. The last pattern that matches decides.
+//! They have comments, negation, patterns for folders only, patterns bound to their folder, `*`, `?`, `[…]` and `**`.
+//! The last pattern that matches decides.
 
 use grove_spec::wildcard::path_expression;
 use regex::Regex;
@@ -16,16 +16,16 @@ pub struct IgnoreRules {
 struct Pattern {
     /// The folder of the file it stands in, with a `/` at its end unless it is the top.
     folder: String,
-    /// Whole paths below that folder, or names alone.
+    /// The expression for whole paths below that folder, or for names alone.
     expression: Regex,
     negated: bool,
     folders_only: bool,
-    /// Bound to its folder rather than matching at any depth.
+    /// Set if it is bound to its folder and does not match at any depth.
     bound: bool,
 }
 
 impl IgnoreRules {
-    /// Adds the text of an ignore file that stands in a folder given by its path below the top.
+    /// Adds the text of an ignore file in a folder that is given by its path below the top.
     pub fn add(&mut self, folder: &str, text: &str) {
         let folder = if folder.is_empty() {
             String::new()
@@ -38,18 +38,18 @@ impl IgnoreRules {
         );
     }
 
-    /// Whether a folder, given by its path below the top, or one above it is ignored.
+    /// Returns true if a folder, given by its path below the top, or one above it is ignored.
     pub fn ignores_folder(&self, path: &str) -> bool {
         self.ignores(path, true)
     }
 
-    /// Whether a file, or a folder it is in, is ignored.
+    /// Returns true if a file, or a folder it is in, is ignored.
     pub fn ignores_file(&self, path: &str) -> bool {
         self.ignores(path, false)
     }
 
     fn ignores(&self, path: &str, is_folder: bool) -> bool {
-        // What lies in an ignored folder is ignored, whatever a later pattern says of it.
+        // A path in an ignored folder is ignored, even if a later pattern negates it.
         let above = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
         above
             .map(|folder| (folder, true))

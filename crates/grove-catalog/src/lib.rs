@@ -1,4 +1,4 @@
-//! The rules: what identifies a skill, which of several wins, whether it may be used and why not.
+//! The rules: the identity of a skill, the winner among several, and its state with the reasons.
 //!
 //! Each rule is one function that every surface calls. Everything is pure: facts about the machine and
 //! the user's settings arrive as values, and the same input produces the same bytes.

@@ -1,14 +1,14 @@
-//! Whether a model's name is one that anybody has heard of.
+//! The check if a model's name is known.
 //!
-//! There is no register of models here: providers add and remove them daily. A name is taken for known when it
-//! belongs to a family that is, or when another agent has it too. An unknown one is worth a warning and no more.
+//! There is no register of models here: providers add and remove them daily. A name counts as known if it belongs to a
+//! known family, or if another agent has it too. An unknown one is worth a warning and no more.
 
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
 use crate::address::near_names;
 
-/// How the names of models begin.
+/// The beginnings of the names of models.
 const FAMILIES: [&str; 17] = [
     "claude-",
     "codestral",
@@ -28,10 +28,10 @@ const FAMILIES: [&str; 17] = [
     "nova-",
     "qwen",
 ];
-/// Names by which hosts mean whichever model it is today.
+/// The names by which hosts mean their current model of a kind.
 const WORDS: [&str; 6] = ["default", "haiku", "inherit", "opus", "opusplan", "sonnet"];
 
-/// What is said of a model that nobody has heard of, whoever names it; `others` are the models that agents have.
+/// Returns the finding about a model that is not known; `others` are the models that agents have.
 pub fn unknown<'a>(
     model: &str,
     others: impl Iterator<Item = &'a str> + Clone,
@@ -45,7 +45,7 @@ pub fn unknown<'a>(
     Some(Diagnostic::new(Code::ModelUnknown, message).with_names(near))
 }
 
-/// Whether a name is known; if not, the known ones that are spelled nearly so.
+/// Returns none if a name is known, and otherwise the known ones that are spelled nearly so.
 fn near_models<'a>(
     model: &str,
     others: impl Iterator<Item = &'a str> + Clone,
@@ -56,11 +56,11 @@ fn near_models<'a>(
     Some(near_names(WORDS.into_iter().chain(others), model))
 }
 
-/// `provider/model:thinking` without what stands around the model's own name.
+/// Returns true if the model in `provider/model:thinking` is of a known family.
 fn is_of_family(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     let name = name.split(':').next().unwrap_or(name).to_ascii_lowercase();
-    // OpenAI's are a letter and a number: `o3`, `o4-mini`.
+    // Some of OpenAI's are a letter and a number: `o3`, `o4-mini`.
     let is_numbered = name
         .strip_prefix('o')
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));

@@ -1,10 +1,9 @@
-//! Overrides of agents: which file has the last word on each field, and who is switched off.
+//! Overrides of agents: the final value of each field, and the agents that are switched off.
 //!
-//! One rule for all agents, whoever wrote them. Layers are laid over one another weakest first, the user's
-//! before the project's, and each field by itself; what is said of one agent by its `id@root` counts after what
-//! its layer says of the name. The one exception is `disabled` under a bare name that agents from elsewhere
-//! (Grove, a package, an extra folder) share with a file of one's own: that file is there to take their place,
-//! so they are switched off and it is not.
+//! One rule holds for all agents, from whatever source. Layers apply weakest first, the user's before the project's,
+//! and each field by itself; an override by `id@root` applies after one by name in the same layer. The one exception is
+//! `disabled` under a bare name that agents from elsewhere (Grove, a package, an extra folder) share with a file of the
+//! user's or the project's: that file is there to take their place, so they are switched off and it is not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -22,36 +21,36 @@ use crate::entry::Entries;
 use crate::root::{Root, Source};
 use crate::state::{Reason, State};
 
-/// What one file says about agents, with its digest, so that what came of it can be proved.
+/// The overrides in one file, with its digest, so that their effect can be proved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// What it says.
+    /// The overrides that it has.
     pub overrides: Overrides,
     /// The digest of its bytes.
     pub digest: Digest,
 }
 
-/// A field that is not as the agent's file has it.
+/// A field whose value is not that of the agent's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overridden {
-    /// The field.
+    /// The field that was overridden.
     pub field: Field,
-    /// Who set it.
+    /// The place of the override.
     pub origin: Origin,
 }
 
-/// A text that stands in place of the one in an agent's file.
+/// A text in place of the one in an agent's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnText {
-    /// The text.
+    /// The text that the agent gets.
     pub text: String,
-    /// The file it is written in.
+    /// The file that holds it.
     pub file: PathBuf,
     /// The digest of that file's bytes.
     pub digest: Digest,
 }
 
-/// Sets the fields in force and switches off whom the layers switch off.
+/// Applies the overrides, and switches off the agents that the layers switch off.
 pub(crate) fn apply(agents: &mut [Agent], roots: &[Root], layers: &[Layer]) {
     if layers.iter().all(|layer| layer.overrides.is_empty()) {
         return;
@@ -103,12 +102,12 @@ pub(crate) fn apply(agents: &mut [Agent], roots: &[Root], layers: &[Layer]) {
     }
 }
 
-/// Whether a file of this source is written by whoever works here.
+/// Returns true if the files of this source belong to the user or the project.
 pub fn is_own(source: Source) -> bool {
     matches!(source, Source::User | Source::Project)
 }
 
-/// Why somebody is off, with the command that reaches as far as the file that says so.
+/// Returns the reason why an agent is off, with the command that changes the same layer as the file.
 fn switched_off(whom: &str, origin: &Origin, layers: &[Layer]) -> Reason {
     let message = format!("switched off in {}:{}", origin.file.display(), origin.line);
     let mut says = layers.iter().map(|layer| &layer.overrides);
@@ -123,10 +122,10 @@ fn switched_off(whom: &str, origin: &Origin, layers: &[Layer]) -> Reason {
     Reason::new("disabled", message, fix)
 }
 
-/// A field's last word, and whether it was said of the address.
+/// The final override of each field; the flag is set if it is by address.
 type Fields<'a> = BTreeMap<Field, (&'a Set, bool)>;
 
-/// What all layers say, by whom they say it of.
+/// The overrides of all layers, by the name or address of the agent.
 struct Said<'a> {
     of: BTreeMap<String, Vec<(usize, &'a AgentOverride)>>,
     disable_builtins: Option<&'a (bool, Origin)>,
@@ -150,7 +149,7 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// The last word on each field of an agent, and the text in place of its own.
+    /// Returns the final override of each field of an agent, and the text in place of its own.
     fn fields(&self, name: &str, place: &str, layers: &[Layer]) -> (Fields<'a>, Option<OwnText>) {
         let by = |key: &str, by_address: bool| {
             let all = self.of.get(key).map_or(&[][..], Vec::as_slice);
@@ -178,7 +177,7 @@ impl<'a> Said<'a> {
 }
 
 impl Agents {
-    /// Findings about settings that concern an agent: a value of its overrides that was not used, and settings
+    /// Returns findings about settings that concern an agent: a value of its overrides that was not used, and settings
     /// that could not be read, in which it may be overridden.
     pub fn concerning<'a>(&'a self, agent: &'a Agent) -> impl Iterator<Item = &'a Diagnostic> {
         let (name, place) = (name_key(&agent.name), self.address(agent));
@@ -195,13 +194,13 @@ impl Agents {
                 Code::OverrideUnknownField | Code::ConfigValue | Code::ConfigUnknownKey => {
                     is_named(finding)
                 }
-                // Whoever looks for packages reads the same files.
+                // The search for packages reads the same files.
                 Code::SettingsUnreadable | Code::PackageSettings | Code::ConfigSyntax => true,
                 _ => false,
             })
     }
 
-    /// Findings about overrides of agents that nobody is.
+    /// Returns findings about overrides whose agent does not exist.
     pub fn unknown_overrides(&self, layers: &[Layer]) -> Vec<Diagnostic> {
         let mut known: BTreeSet<String> = BTreeSet::new();
         for agent in &self.all {

@@ -1,9 +1,9 @@
-//! An agent's prompt: the skills it names, then its own text, each part with where it came from.
+//! An agent's prompt: the skills it names, then its own text, each part with its source.
 //!
-//! Pure, in two steps. [`choose`] says which skills an agent's names mean; whoever has the files reads their
-//! bodies; [`assemble`] puts the parts together within the budget. What the agent inherits is added after that:
-//! [`Prompt::add_instructions`], [`Prompt::add_catalog`], and last [`Prompt::put_base`]. What is left out is
-//! said, and an agent that names no skill and inherits nothing gets exactly its own text.
+//! Pure, in two steps. [`choose`] finds the skills that an agent's names mean; the caller reads their bodies;
+//! [`assemble`] puts the parts together within the budget. Inherited parts are added after that:
+//! [`Prompt::add_instructions`], [`Prompt::add_catalog`], and last [`Prompt::put_base`]. Parts that are left out give a
+//! warning, and an agent that names no skill and inherits nothing gets exactly its own text.
 
 mod base;
 mod instructions;
@@ -30,18 +30,18 @@ use crate::state::Reason;
 pub use base::{Base, BaseUse};
 pub use instructions::Instructions;
 
-/// What an agent that gets a list is told before it.
+/// The instructions before the list of skills that an agent reads itself.
 pub(crate) const LISTING: &str = "These skills are instructions for particular tasks. When a task matches a description, read the file at its location before you begin; relative paths in it are relative to its folder.";
 
-/// A tool that reads files, by the names that hosts give it.
+/// The tools that read files, by the names that hosts give them.
 const READING: [&str; 3] = ["read", "read_file", "view"];
 
 words! {
-    /// What a part of a prompt is.
+    /// The kind of a part of a prompt.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "lowercase")]
     pub enum BlockKind {
-        /// The prompt of whoever runs the agent.
+        /// The prompt of the program that runs the agent.
         Base = "base",
         /// The text of a skill.
         Skill = "skill",
@@ -49,30 +49,30 @@ words! {
         Agent = "agent",
         /// A list of skills that the agent names.
         Listing = "listing",
-        /// What a project tells everybody who works in it.
+        /// The instructions of a project for every agent that works in it.
         Instructions = "instructions",
         /// The catalog of all skills.
         Catalog = "catalog",
     }
 }
 
-/// A part of a prompt.
+/// One part of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Block {
-    /// What it is.
+    /// The kind of the part.
     pub kind: BlockKind,
     /// The skill's or the agent's name; empty for everything else.
     pub name: String,
     /// The file it was made of; none for lists, and for a base that came from no file.
     pub source: Option<PathBuf>,
-    /// The digest of that file's bytes, or of the text where there is none.
+    /// The digest of that file's bytes, or of the text if there is none.
     pub digest: Digest,
-    /// Exactly what stands in the prompt.
+    /// The exact text in the prompt.
     pub text: String,
 }
 
 impl Block {
-    /// A list, which is made of no file.
+    /// Makes the block of a list, which comes from no file.
     fn of_list(kind: BlockKind, text: String) -> Self {
         Self {
             kind,
@@ -83,43 +83,43 @@ impl Block {
         }
     }
 
-    /// What it costs, in characters.
+    /// Returns its cost in characters.
     pub fn cost(&self) -> usize {
         self.text.chars().count()
     }
 }
 
-/// A prompt and how it came about.
+/// A prompt with its parts and findings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Prompt {
-    /// Exactly what the agent is told.
+    /// The exact text that the agent gets.
     pub text: String,
     /// Its parts in order; with one empty line between them they are the text.
     pub blocks: Vec<Block>,
-    /// What was left out and why.
+    /// The parts that were left out, with the reasons.
     #[serde(serialize_with = "report::diagnostics")]
     pub warnings: Vec<Diagnostic>,
     /// The tools the agent is allowed, with one that reads if it has skills to read; none means the usual.
     pub tools: Option<Vec<String>>,
-    /// Tools that it must not have by other keys of its file, whatever is usual.
+    /// Tools that other keys of its file deny, whatever is usual.
     #[serde(rename = "deniedTools")]
     pub denied_tools: BTreeSet<String>,
     /// Addresses of the skills whose text is in it: they are active.
     pub active: Vec<String>,
-    /// Addresses of the skills that are in its list of named skills: they are known, and not active.
+    /// Addresses of the skills in its list of named skills: they are known, and not active.
     pub listed: Vec<String>,
-    /// Whether the agent's text comes after the prompt of whoever runs it or stands in its place.
+    /// The agent's wish: its text after the prompt of the program that runs it, or in place of that.
     pub mode: PromptMode,
-    /// What became of the prompt of whoever runs it.
+    /// The use of the prompt of the program that runs it.
     pub base: BaseUse,
 }
 
-/// What an agent's names mean.
+/// The skills that an agent's names mean.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chosen {
     /// Skills of the snapshot, in declared order, each once.
     pub skills: Vec<usize>,
-    /// Names that mean nothing usable, or something other than the first that bears them.
+    /// Findings about names that mean nothing usable, or not the first skill that has the name.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -134,20 +134,20 @@ pub struct Read {
     pub digest: Digest,
 }
 
-/// What an agent says itself, as it was read.
+/// An agent's own file, as it was read.
 #[derive(Debug, Clone, Copy)]
 pub struct Own<'a> {
-    /// What it is called.
+    /// The name of the agent.
     pub name: &'a str,
-    /// Its fields.
+    /// The fields of the agent.
     pub agent: &'a Agent,
-    /// Whose words it is written in.
+    /// The format of its file.
     pub format: Format,
-    /// The file that its text is in.
+    /// The file that holds its text.
     pub file: &'a Path,
     /// The digest of that file's bytes.
     pub digest: Digest,
-    /// Its text.
+    /// The agent's own text.
     pub body: &'a str,
     /// The file that names its skills, which need not be the one with its text.
     pub named_in: &'a Path,
@@ -158,7 +158,7 @@ pub fn choose(snapshot: &Snapshot, names: &[String]) -> Chosen {
     choose_near(snapshot, names, &[])
 }
 
-/// The same for an agent that brings skills with it: roots at these paths are looked in before all others,
+/// Finds the skills of an agent that brings skills with it: roots at these paths are searched before all others,
 /// whatever their rank.
 pub fn choose_near(snapshot: &Snapshot, names: &[String], first: &[PathBuf]) -> Chosen {
     let mut chosen = Chosen::default();
@@ -180,7 +180,7 @@ pub fn choose_near(snapshot: &Snapshot, names: &[String], first: &[PathBuf]) -> 
     chosen
 }
 
-/// The usable skill of a name or id in a root, if there is one.
+/// Returns the usable skill of a name or id in a root, if there is one.
 fn in_root(snapshot: &Snapshot, root: &Path, name: &str) -> Option<Result<usize, Diagnostic>> {
     let key = name_key(name);
     let fits = |skill: &Skill| {
@@ -199,8 +199,8 @@ fn in_root(snapshot: &Snapshot, root: &Path, name: &str) -> Option<Result<usize,
     }
 }
 
-/// The skill of a name, if it may be used. Its author's wishes about who calls it do not count here: the
-/// agent's author has named it.
+/// Returns the skill of a name, if it may be used. Its author's limits on callers do not count here: the agent's author
+/// has named it.
 fn usable(snapshot: &Snapshot, name: &str) -> Result<usize, Diagnostic> {
     let at = match address::find(snapshot, name) {
         Answer::One(at) => at,
@@ -307,7 +307,7 @@ pub fn assemble(
         let named_in = || own.named_in.to_path_buf();
         warning.file.get_or_insert_with(named_in);
     }
-    // An empty part would leave its empty line behind.
+    // An empty part would leave an empty line.
     blocks.retain(|block| !block.text.is_empty());
     Prompt {
         text: joined(&blocks),
@@ -344,7 +344,7 @@ fn joined(blocks: &[Block]) -> String {
     texts.join("\n")
 }
 
-/// A skill's whole text in its boundary, and where its files are.
+/// Returns a skill's whole text in its boundary, with its folder.
 fn preloaded(snapshot: &Snapshot, skill: &Skill, read: &Read) -> Result<Block, TooLong> {
     let folder = folder_of(snapshot, skill);
     let body = body_for_prompt(skill, &folder, &read.body)?;
@@ -363,11 +363,11 @@ fn preloaded(snapshot: &Snapshot, skill: &Skill, read: &Read) -> Result<Block, T
     })
 }
 
-/// The list of an agent that reads its skills itself; nothing when it has none.
+/// Returns the list of an agent that reads its skills itself; none if it has no skills.
 fn listing(snapshot: &Snapshot, skills: &[usize]) -> Option<Block> {
     let mut text = format!("{LISTING}\n<available_skills>\n");
     for skill in skills.iter().filter_map(|at| snapshot.skills.get(*at)) {
-        // Whole paths: the agent may run where `~` is another folder.
+        // The paths are whole, as the agent may run where `~` is another folder.
         let location = snapshot.location(&skill.place);
         text.push_str(&catalog::entry_line(
             skill.name(),
@@ -379,7 +379,7 @@ fn listing(snapshot: &Snapshot, skills: &[usize]) -> Option<Block> {
     (!skills.is_empty()).then(|| Block::of_list(BlockKind::Listing, text))
 }
 
-/// A list of allowed tools without one that reads would make a list of files useless.
+/// Adds a tool that reads to a list of allowed tools: without one, a list of files would be useless.
 fn allow_reading(tools: &mut Option<Vec<String>>, denied: &BTreeSet<String>) {
     if let Some(tools) = tools {
         let reads = |tool: &String| READING.iter().any(|name| tool.eq_ignore_ascii_case(name));

@@ -1,14 +1,14 @@
-//! Which root is stronger.
+//! The order of roots by strength.
 //!
-//! bundled < package < extra < managed < user < project. In a project the folder nearer to the working
-//! folder wins; inside one source grove's own folder, then `.agents`, then other hosts' by name, then what their settings
-//! name.
+//! bundled < package < extra < managed < user < project. In a project the folder nearer to the working folder wins.
+//! Inside one source the order is Grove's own folder, `.agents`, other hosts' by name, and last the folders that their
+//! settings name.
 
 use std::cmp::Ordering;
 
 use crate::root::{Root, Source};
 
-/// A source's step on the ladder, from zero for the strongest.
+/// Returns a source's step on the ladder, from zero for the strongest.
 pub const fn step(source: Source) -> u32 {
     match source {
         Source::Project => 0,

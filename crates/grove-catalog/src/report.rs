@@ -1,4 +1,4 @@
-//! What is printed as JSON of skills, agents, chains and prompts, by whoever prints it: the binary and the server.
+//! The JSON forms of skills, agents, chains and prompts, for all that print them: the binary and the server.
 //!
 //! The keys are documented in docs/reference/json.md and stay as they are.
 
@@ -16,7 +16,7 @@ use crate::root::Source;
 use crate::snapshot::Snapshot;
 use crate::state::{Reason, State};
 
-/// A diagnostic.
+/// The JSON form of a diagnostic.
 #[derive(Debug, Serialize)]
 pub struct DiagnosticJson<'a> {
     code: &'static str,
@@ -31,7 +31,7 @@ pub struct DiagnosticJson<'a> {
 }
 
 impl<'a> DiagnosticJson<'a> {
-    /// A diagnostic, about this file where it names none itself.
+    /// Makes the form of a diagnostic, with this file if it names none itself.
     pub fn new(diagnostic: &'a Diagnostic, file: Option<&str>) -> Self {
         let own_file = diagnostic.file.as_deref().map(path_text);
         Self {
@@ -46,19 +46,19 @@ impl<'a> DiagnosticJson<'a> {
         }
     }
 
-    /// Diagnostics that name their files themselves.
+    /// Makes the forms of diagnostics that name their files themselves.
     pub fn list(diagnostics: impl IntoIterator<Item = &'a Diagnostic>) -> Vec<Self> {
         let all = diagnostics.into_iter();
         all.map(|diagnostic| Self::new(diagnostic, None)).collect()
     }
 }
 
-/// Writes diagnostics of a record that is serialised itself.
+/// Writes the diagnostics of a record that is itself serialised.
 pub(crate) fn diagnostics<S: Serializer>(all: &[Diagnostic], to: S) -> Result<S::Ok, S::Error> {
     DiagnosticJson::list(all).serialize(to)
 }
 
-/// What identifies the skills of a snapshot: a command that looks for no agents prints the same as one that does.
+/// The identity of a snapshot's skills: the same for a command that does not search for agents as for one that does.
 #[derive(Debug, Serialize)]
 pub struct SnapshotJson {
     version: u64,
@@ -66,7 +66,7 @@ pub struct SnapshotJson {
 }
 
 impl SnapshotJson {
-    /// What identifies this one.
+    /// Makes the identity of a snapshot.
     pub fn new(snapshot: &Snapshot) -> Self {
         Self {
             version: snapshot.version,
@@ -75,7 +75,7 @@ impl SnapshotJson {
     }
 }
 
-/// A skill, an agent or a chain.
+/// The JSON form of a skill, an agent or a chain.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EntryJson<'a> {
@@ -94,22 +94,22 @@ pub struct EntryJson<'a> {
     stand_in: Option<String>,
     #[serde(flatten)]
     invocable: Option<InvocableJson>,
-    /// Everything that was found about it.
+    /// All findings about it.
     pub diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
-/// Who may call a skill.
+/// The callers that may use a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvocableJson {
-    /// Whether a model is told of it.
+    /// Set if a model may see it.
     pub model_invocable: bool,
-    /// Whether a person may call it.
+    /// Set if a person may call it.
     pub user_invocable: bool,
 }
 
 impl<'a> EntryJson<'a> {
-    /// One of these.
+    /// Makes the form of one entry.
     pub fn new<E: Entry>(entries: Entries<'a, E>, entry: &'a E) -> Self {
         let location = path_text(&entries.location(entry));
         let root = entries.root_of(entry);
@@ -140,17 +140,17 @@ impl<'a> EntryJson<'a> {
         }
     }
 
-    /// All of them.
+    /// Makes the forms of all entries.
     pub fn list<E: Entry>(entries: Entries<'a, E>) -> Vec<Self> {
         let all = entries.all.iter();
         all.map(|entry| Self::new(entries, entry)).collect()
     }
 }
 
-/// How many there are in each state.
+/// The number of entries in each state.
 pub type StateCounts = BTreeMap<&'static str, usize>;
 
-/// Counts states.
+/// Counts the entries in each state.
 pub fn count_states<'a, E: Entry + 'a>(entries: impl IntoIterator<Item = &'a E>) -> StateCounts {
     let mut counts = StateCounts::new();
     for entry in entries {
@@ -159,7 +159,7 @@ pub fn count_states<'a, E: Entry + 'a>(entries: impl IntoIterator<Item = &'a E>)
     counts
 }
 
-/// How many there are of each source that has any, strongest first.
+/// Counts the entries of each source that has any, strongest first.
 pub fn count_sources<E: Entry>(entries: Entries<'_, E>) -> Vec<(Source, StateCounts)> {
     let of_source = |source: Source| {
         let is_of = move |entry: &&E| entries.root_of(entry).is_some_and(|it| it.source == source);
@@ -169,7 +169,7 @@ pub fn count_sources<E: Entry>(entries: Entries<'_, E>) -> Vec<(Source, StateCou
     all.filter(|(_, states)| !states.is_empty()).collect()
 }
 
-/// An agent's prompt with how it came about.
+/// The JSON form of an agent's prompt.
 #[derive(Debug, Serialize)]
 pub struct PromptJson<'a> {
     schema: &'static str,
@@ -191,7 +191,7 @@ pub struct PromptJson<'a> {
 }
 
 impl<'a> PromptJson<'a> {
-    /// The prompt of an agent, which takes so many tokens.
+    /// Makes the form of an agent's prompt, which takes `tokens` tokens.
     pub fn new(name: &'a str, address: String, prompt: &'a Prompt, tokens: usize) -> Self {
         let blocks = prompt.blocks.iter().map(|block| BlockJson {
             cost: block.cost(),

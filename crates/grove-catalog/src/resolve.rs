@@ -1,4 +1,4 @@
-//! From candidates to a snapshot: each rule in its order.
+//! Resolves candidates into a snapshot: each rule in its order.
 //!
 //! parse → trust → requirements → enabled → allow-list → name filter → rank → caps. An unusable skill
 //! never shadows a usable one.
@@ -35,41 +35,41 @@ use crate::tree::declared_tree::declared_tree;
 pub struct Candidate {
     /// Index of its root in [`Input::roots`].
     pub root: usize,
-    /// Which layout.
+    /// The layout of the file in its root.
     pub layout: Layout,
-    /// Its id.
+    /// The id in that root.
     pub id: Arc<str>,
     /// Device and inode, by which one file is one skill.
     pub file: Option<(u64, u64)>,
-    /// How many hard links it has.
+    /// The number of hard links to the file.
     pub hard_links: u32,
-    /// Whether a link leads to it.
+    /// Set if a link leads to it.
     pub through_link: bool,
-    /// What it says.
+    /// The content of the file.
     pub content: Arc<Content>,
 }
 
-/// Everything that decides about skills.
+/// Everything that decides the states of skills.
 pub struct Input<'a> {
     /// The roots in any order.
     pub roots: Vec<Root>,
-    /// What was found in them, by id within each root.
+    /// The files that were found in them, by id within each root.
     pub candidates: Vec<Candidate>,
-    /// What the user set.
+    /// The settings of the user.
     pub settings: &'a Settings,
-    /// What the machine has.
+    /// The facts about the machine.
     pub facts: &'a Facts,
     /// A further name filter, of an agent or a session; none means all.
     pub names: Option<&'a [String]>,
-    /// Whose rules apply.
+    /// The rules that apply, Grove's or a host's.
     pub rules: Rules,
-    /// How much the skill of a file was used of late. Asked only where there are more skills than entries.
+    /// The recent use of a file's skill. Called only if there are more skills than entries.
     pub used: &'a dyn Fn(&Path) -> u32,
-    /// Findings from before: walks and configuration.
+    /// Findings from earlier steps: walks and configuration.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// No skill was used.
+/// Returns zero for every skill, for callers that keep no use.
 pub const fn none_used(_: &Path) -> u32 {
     0
 }
@@ -77,9 +77,9 @@ pub const fn none_used(_: &Path) -> u32 {
 /// The rules in which hosts differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
-    /// How skills are named and who wins.
+    /// The rules for names and for equal names.
     pub identity: Identity,
-    /// Whether skills hang together in trees.
+    /// Set if skills form trees.
     pub trees: bool,
 }
 
@@ -106,7 +106,7 @@ impl Rules {
         trees: true,
     };
 
-    /// Another host's, which knows nothing of Grove's trees.
+    /// The rules of another host, which knows nothing of Grove's trees.
     pub fn of(host: &Host) -> Self {
         Self {
             identity: host.identity.clone(),
@@ -201,7 +201,7 @@ struct Policy<'a> {
 }
 
 impl Policy<'_> {
-    /// The state of a skill by everything but rank and caps.
+    /// Judges a skill by everything but rank and caps.
     fn judge(&self, candidate: Candidate) -> Skill {
         let place = Location {
             root: candidate.root,
@@ -318,7 +318,7 @@ impl Policy<'_> {
     }
 }
 
-/// A key as TOML wants it: bare where it can be, quoted where it must be.
+/// Returns a key as TOML needs it: bare if possible, and otherwise quoted.
 fn toml_key(key: &str) -> String {
     let is_bare = !key.is_empty()
         && key
@@ -331,7 +331,7 @@ fn toml_key(key: &str) -> String {
     }
 }
 
-/// Whether a list of names lets a skill through; no list lets everything through.
+/// Returns true if a list of names lets a skill through; no list lets everything through.
 fn lets_through(names: Option<&[String]>, skill: &Skill, key: &str) -> bool {
     names.is_none_or(|names| {
         names
@@ -340,16 +340,16 @@ fn lets_through(names: Option<&[String]>, skill: &Skill, key: &str) -> bool {
     })
 }
 
-/// How many skills may be entries of their own, and which go first.
+/// The number of skills that may be entries of their own, and their order.
 struct EntryLimits<'a> {
     per_root: usize,
     per_source: usize,
-    /// Names and ids that go before all others; nothing where a host counts as it finds them.
+    /// Names and ids that go before all others; none for a host that counts skills in the order it finds them.
     pinned: Option<&'a [String]>,
     used: &'a dyn Fn(&Path) -> u32,
 }
 
-/// Keeps what a root or a source has beyond its limit from being an entry of its own.
+/// Caps the skills that a root or a source has beyond its limit, so that they are no entries of their own.
 fn apply_entry_limits(
     skills: &mut [Skill],
     roots: &[Root],
@@ -380,7 +380,7 @@ fn apply_entry_limits(
         }
         let (mut in_source, mut in_root) = (0, vec![0; roots.len()]);
         let mut capped = Vec::new();
-        // Thousands may be beyond one limit, and are told the same.
+        // Thousands may be beyond one limit, and all have the same reason.
         let reason = |whose: &str, limit: usize, key: &str| {
             let message = format!(
                 "it has no entry of its own, since the {whose} has more than {limit} skills"
@@ -425,7 +425,7 @@ fn apply_entry_limits(
     }
 }
 
-/// The digest of what a reader can see of skills, and of who is whose child. Findings follow from these.
+/// Returns the digest of what a reader can see of skills, and of the tree. Findings follow from these.
 fn digest_of(skills: &[Skill], roots: &[Root], tree: &Tree) -> Digest {
     let mut bytes = digest_fields(roots, skills);
     for (child, parent) in tree.pairs() {

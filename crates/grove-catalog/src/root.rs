@@ -9,21 +9,21 @@ use crate::rank;
 use crate::trust::Trust;
 
 words! {
-    /// Where a root comes from.
+    /// The source of a root.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Source {
-        /// Inside the binary.
+        /// The skills inside Grove's own binary.
         Bundled = "bundled",
-        /// A package or plugin.
+        /// A folder of a package or plugin.
         Package = "package",
         /// A folder from the configuration or the environment.
         Extra = "extra",
         /// Grove's own data folder.
         Managed = "managed",
-        /// The user's home.
+        /// A folder in the user's home.
         User = "user",
-        /// The project one works in.
+        /// The project of the working folder.
         Project = "project",
     }
 }
@@ -39,10 +39,10 @@ impl Source {
         Self::Bundled,
     ];
 
-    /// Whether links may leave a root of this source.
+    /// Returns true if links may not leave a root of this source.
     ///
-    /// What came with a repository or a package must not reach the rest of the disk; the user's own
-    /// folders may be laid out with links as the user likes.
+    /// The files of a repository or a package must not reach the rest of the disk; the user may lay out the user's own
+    /// folders with links.
     pub const fn contains_links(self) -> bool {
         matches!(self, Self::Project | Self::Package)
     }
@@ -51,20 +51,20 @@ impl Source {
 /// A root as it enters resolution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
-    /// A short unique name: `project:.agents/skills`.
+    /// A short unique name, such as `project:.agents/skills`.
     pub label: String,
-    /// The folder.
+    /// The path of the folder.
     pub path: PathBuf,
-    /// Where it comes from.
+    /// The source it comes from.
     pub source: Source,
     /// Its place among all roots.
     pub standing: Standing,
-    /// Whether its content may be used.
+    /// The trust in its content.
     pub trust: Trust,
 }
 
 impl Root {
-    /// A trusted root at the usual place of its source, called `source:shown`.
+    /// Makes a trusted root at the usual place of its source, with the label `source:shown`.
     pub fn new(source: Source, shown: &str, path: PathBuf) -> Self {
         Self {
             label: format!("{}:{shown}", source.as_str()),
@@ -83,14 +83,14 @@ pub struct Standing {
     pub step: u32,
     /// Steps from the working folder up to the folder that holds the root; zero outside projects.
     pub distance: u32,
-    /// Whose folder it is.
+    /// The owner of the folder.
     pub family: Family,
     /// The order in which it was given, for roots that have one.
     pub order: u32,
 }
 
 impl Standing {
-    /// The standing of a root of this source by Grove's own ladder.
+    /// Returns the standing of a root of this source on Grove's own ladder.
     pub fn of(source: Source) -> Self {
         Self {
             step: rank::step(source),
@@ -101,17 +101,17 @@ impl Standing {
     }
 }
 
-/// Whose folder a root is; the order is the rank within a source.
+/// The owner of a root's folder; the order is the rank within a source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
-    /// `.grove`.
+    /// The folder `.grove` of Grove.
     #[default]
     Grove,
     /// `.agents`, which all hosts share.
     Agents,
     /// Another host's folder, by its name.
     Host(String),
-    /// A folder that a host's settings name, after every folder that is known by itself.
+    /// A folder that a host's settings name, after every folder that hosts search without settings.
     Named,
 }
 

@@ -1,4 +1,4 @@
-//! The immutable result of looking: every skill with its state, the roots, the findings.
+//! The immutable result of discovery: every skill with its state, the roots, the findings.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -19,12 +19,12 @@ use crate::root::{Root, Source};
 use crate::state::{Reason, State};
 use crate::tree::Tree;
 
-/// Where a skill is: a root by index, and an id in it.
+/// The place of a skill: a root by index, and an id in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     /// Index of the root in the snapshot.
     pub root: usize,
-    /// Which layout.
+    /// The layout of the file in that root.
     pub layout: Layout,
     /// The id in that root.
     pub id: Arc<str>,
@@ -33,35 +33,35 @@ pub struct Location {
 /// One skill of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
-    /// Where it is.
+    /// The place of its file.
     pub place: Location,
     /// Further paths to the same file.
     pub also_at: Vec<Location>,
-    /// What its file says.
+    /// The content of its file.
     pub content: Arc<Content>,
-    /// Whether it may be used.
+    /// The state, which says if it may be used.
     pub state: State,
-    /// Why it is in that state; empty for `ok`.
+    /// The reasons for that state; empty for `ok`.
     pub reasons: Vec<Reason>,
     /// The usable skill of the same name that is used instead.
     pub stand_in: Option<usize>,
-    /// Where its name comes from.
+    /// The source of its name.
     pub named_by: NameFrom,
-    /// What a missing description means to whoever looks.
+    /// The treatment of a missing description, by the rules of Grove or a host.
     pub missing_description: MissingDescription,
-    /// Whether whoever looks lets the author keep a skill from the model.
+    /// Set if those rules let the author keep a skill from the model.
     pub honours_invocation: bool,
-    /// Findings that come from where the file is, not from what it says.
+    /// Findings about the place of the file, not about its content.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Skill {
-    /// Its id.
+    /// Returns its id in its root.
     pub fn id(&self) -> &str {
         &self.place.id
     }
 
-    /// The frontmatter's name, or the folder's.
+    /// Returns the name in the frontmatter, or else the folder's.
     pub fn name(&self) -> &str {
         let own = self
             .content
@@ -70,14 +70,14 @@ impl Skill {
         own.unwrap_or_else(|| identity::folder_of(&self.place.id))
     }
 
-    /// What it does and when to use it.
+    /// Returns the description: what it does and when to use it.
     pub fn description(&self) -> Option<&str> {
         self.content.description()
     }
 
-    /// Whether a model may be told of it: usable, described, and not switched off by its author.
+    /// Returns true if a model may see it: usable, described, and not switched off by its author.
     ///
-    /// A host that shows something else in place of a description describes every skill.
+    /// A host that shows a substitute for a missing description describes every skill.
     pub fn model_invocable(&self) -> bool {
         let has_fallback = self.missing_description == MissingDescription::Fallback;
         self.state.is_offered()
@@ -85,17 +85,17 @@ impl Skill {
             && (self.content.flags().model_invocable || !self.honours_invocation)
     }
 
-    /// Whether a person may call it as `/name`.
+    /// Returns true if a person may call it as `/name`.
     pub fn user_invocable(&self) -> bool {
         self.state.is_offered() && self.content.flags().user_invocable
     }
 
-    /// What its file says.
+    /// Returns the parsed content of its file.
     pub fn file(&self) -> &grove_spec::skill::Skill {
         &self.content.parsed().skill
     }
 
-    /// Everything that was found about it.
+    /// Returns all findings about it.
     pub fn all_diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
         let of_file = if self.content.flags().has_findings {
             self.content.parsed().diagnostics.as_slice()
@@ -106,20 +106,20 @@ impl Skill {
     }
 }
 
-/// Every skill, agent and chain, the roots and what was found; never changed once published.
+/// Every skill, agent and chain, the roots and the findings; never changed once published.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
-    /// Rises when the digest differs.
+    /// The version, which rises when the digest differs.
     pub version: u64,
     /// The digest of everything a reader can see in it: skills, agents and chains.
     pub digest: Digest,
-    /// The digest of the skills alone, for what is made of them and nothing else.
+    /// The digest of the skills alone, for results that depend only on them.
     pub skills_digest: Digest,
     /// The roots, strongest first.
     pub roots: Vec<Root>,
     /// The skills, by root and id.
     pub skills: Vec<Skill>,
-    /// Which skills are children of which.
+    /// The parents and children among the skills.
     pub tree: Tree,
     /// Findings about roots, limits and configuration.
     pub diagnostics: Vec<Diagnostic>,
@@ -130,7 +130,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The same skills with these agents and chains; the digest is that of all three.
+    /// Returns the same skills with these agents and chains; the digest is that of all three.
     #[must_use]
     pub fn with_agents_and_chains(mut self, agents: Arc<Agents>, chains: Arc<Chains>) -> Self {
         self.digest = whole_digest(self.skills_digest, &agents, &chains);
@@ -139,7 +139,7 @@ impl Snapshot {
         self
     }
 
-    /// The skills with their roots.
+    /// Returns the skills with their roots.
     pub fn entries(&self) -> Entries<'_, Skill> {
         Entries {
             roots: &self.roots,
@@ -147,7 +147,7 @@ impl Snapshot {
         }
     }
 
-    /// The absolute path of a skill's file.
+    /// Returns the absolute path of a skill's file.
     pub fn location(&self, place: &Location) -> PathBuf {
         let file = identity::file_below_root(place.layout, &place.id);
         self.roots
@@ -155,39 +155,39 @@ impl Snapshot {
             .map_or_else(|| PathBuf::from(&file), |root| root.path.join(&file))
     }
 
-    /// The root a skill is in.
+    /// Returns the root that a skill is in.
     pub fn root_of(&self, skill: &Skill) -> Option<&Root> {
         self.roots.get(skill.place.root)
     }
 
-    /// `id@label`, which names exactly one skill.
+    /// Returns `id@label`, which names exactly one skill.
     pub fn address(&self, skill: &Skill) -> String {
         self.entries().address(skill)
     }
 
-    /// All addresses that lead to a skill: its own, and those of further paths to its file.
+    /// Returns all addresses that lead to a skill: its own, and those of further paths to its file.
     pub fn addresses<'a>(&'a self, skill: &'a Skill) -> impl Iterator<Item = String> + 'a {
         self.entries().addresses(skill)
     }
 
-    /// The id of a skill, made unique in its root.
+    /// Returns the id of a skill, made unique in its root.
     pub fn unique_id(&self, skill: &Skill) -> String {
         unique_id(&self.skills, &skill.place).into_owned()
     }
 
-    /// Where a skill comes from.
+    /// Returns the source of a skill.
     pub fn source_of(&self, skill: &Skill) -> Source {
         self.root_of(skill)
             .map_or(Source::Bundled, |root| root.source)
     }
 }
 
-/// The digest of everything, from the digests of its parts.
+/// Returns the digest of everything, from the digests of its parts.
 pub(crate) fn whole_digest(skills: Digest, agents: &Agents, chains: &Chains) -> Digest {
     Digest::of_fields([skills, agents.digest(), chains.digest()].map(|part| *part.as_bytes()))
 }
 
-/// An id, unique in its root: a flat file beside a folder of the same name keeps its ending.
+/// Returns an id, unique in its root: a flat file beside a folder of the same name keeps its ending.
 fn unique_id<'a>(skills: &[Skill], place: &'a Location) -> Cow<'a, str> {
     let twin = (place.root, &*place.id, Layout::Folder);
     let has_twin = place.layout == Layout::Flat

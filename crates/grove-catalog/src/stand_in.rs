@@ -1,7 +1,7 @@
-//! What is said when whoever asks for a name gets another one than the first that bears it.
+//! Findings for a caller that asks for a name and gets another entry than the first that has it.
 //!
-//! What cannot be used shadows nothing, so something weaker answers in its place. Whoever asked is told: the two are
-//! different texts by different people. What nobody misses is not spoken of ([`State::is_missed`]).
+//! An unusable entry shadows nothing, so something weaker answers in its place. The caller gets a finding: the two are
+//! different texts by different people. There is none for entries that are not missed ([`State::is_missed`]).
 //!
 //! [`State::is_missed`]: crate::State::is_missed
 
@@ -10,7 +10,7 @@ use grove_spec::{Code, Diagnostic};
 use crate::entry::{Entries, Entry};
 
 impl<E: Entry> Entries<'_, E> {
-    /// What is said when one, by index, is used because somebody asked for its name.
+    /// Returns the findings for an entry, by index, that is used because the caller asked for its name.
     pub fn stand_in_findings(self, used: usize, asked: &str) -> Vec<Diagnostic> {
         let Some(entry) = self.all.get(used) else {
             return Vec::new();
@@ -18,7 +18,7 @@ impl<E: Entry> Entries<'_, E> {
         if self.is_address(entry, asked) {
             return Vec::new();
         }
-        // The strongest are first, so only what is before the one that is used was passed over.
+        // The strongest are first, so only entries before the used one were passed over.
         let before = self.all.iter().take(used);
         let passed =
             before.filter(|other| other.state().is_missed() && other.stand_in() == Some(used));

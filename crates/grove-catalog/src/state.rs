@@ -1,14 +1,14 @@
-//! States and their reasons.
+//! The states of skills, agents and chains, and their reasons.
 
 use grove_spec::words;
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// Whether a skill, an agent or a chain may be used. Exactly one holds; the first that applies in the order of evaluation.
+    /// The state of a skill, an agent or a chain: the first that applies in the order of evaluation.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum State {
-        /// Usable.
+        /// It may be used.
         Ok = "ok",
         /// A stronger root has a usable skill of this name.
         Shadowed = "shadowed",
@@ -20,7 +20,7 @@ words! {
         Untrusted = "untrusted",
         /// In a trusted project, and not as it was when trusted.
         Changed = "changed",
-        /// Switched off.
+        /// It is switched off.
         Disabled = "disabled",
         /// Not let through by an allow-list or a name filter.
         Filtered = "filtered",
@@ -43,7 +43,7 @@ impl State {
         Self::Invalid,
     ];
 
-    /// The word for people. JSON and options have [`Self::as_str`].
+    /// Returns the word for people. JSON and options have [`Self::as_str`].
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Capped => "named in its group",
@@ -51,48 +51,48 @@ impl State {
         }
     }
 
-    /// Whether it may be used at all, be it by its address alone: what takes part in ranking.
+    /// Returns true if it may be used at all, even if only by its address; only usable entries are ranked.
     pub const fn is_usable(self) -> bool {
         matches!(self, Self::Ok | Self::Shadowed | Self::Capped)
     }
 
-    /// Whether its bare name leads to it: it may be used and nothing of its name goes before it.
+    /// Returns true if its bare name leads to it: it may be used and no stronger one has its name.
     pub const fn is_offered(self) -> bool {
         matches!(self, Self::Ok | Self::Capped)
     }
 
-    /// Whether it may be an entry of its own in a catalog.
+    /// Returns true if it may be an entry of its own in a catalog.
     pub const fn is_listed(self) -> bool {
         matches!(self, Self::Ok)
     }
 
-    /// Whether it is missed when another one of its name is used: somebody expects it to be there. What was switched
-    /// off or filtered is missed by nobody, and of a project that nobody trusts nothing is expected: listings say so
-    /// of all of it.
+    /// Returns true if the user expects it and must be told when another one of its name is used. An entry that was
+    /// switched off or filtered is not expected, nor is one of a project that is not trusted: listings say so of the
+    /// whole project.
     pub const fn is_missed(self) -> bool {
         matches!(self, Self::Changed | Self::Ineligible | Self::Invalid)
     }
 }
 
-/// Why a skill is in its state, and what would change that.
+/// The reason for a skill's state, and what would change it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// A stable word.
+    /// A stable word for programs.
     pub code: String,
     /// One sentence without a full stop.
     pub message: String,
-    /// What to do.
+    /// Advice on what to do.
     pub fix: String,
 }
 
 impl Reason {
-    /// What several say, in one line.
+    /// Joins the messages of several reasons in one line.
     pub fn joined(all: &[Self]) -> String {
         let messages: Vec<&str> = all.iter().map(|reason| reason.message.as_str()).collect();
         messages.join("; ")
     }
 
-    /// A reason from its parts.
+    /// Makes a reason from its parts.
     pub fn new(
         code: impl Into<String>,
         message: impl Into<String>,

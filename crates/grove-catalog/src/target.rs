@@ -1,4 +1,4 @@
-//! Which agent's or chain's file somebody means who wants to change it, and whether it is theirs to change.
+//! The agent or chain whose file the user wants to change, and the check that it is the user's to change.
 
 use std::path::PathBuf;
 
@@ -11,25 +11,25 @@ use crate::entry::{Entries, Entry};
 use crate::overrides::is_own;
 use crate::root::Source;
 
-/// Whose file is meant.
+/// The result of looking for a file to change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// This one, by index.
     One(usize),
-    /// Nobody is called so; names that are spelled nearly so.
+    /// No match, with names that are spelled nearly so.
     Nobody(Vec<String>),
     /// It came from elsewhere, so its file is not changed. By index.
     ReadOnly(usize),
-    /// There is one in each scope, and it was not said which.
+    /// There is one in each scope, and no scope was given.
     BothScopes(Vec<PathBuf>),
-    /// Several files of one scope bear the name; these addresses tell them apart.
+    /// Several files of one scope have the name; these addresses tell them apart.
     Several(Vec<String>),
     /// It is in the other scope only.
     OtherScope(PathBuf),
 }
 
 impl<'a, E: Entry> Entries<'a, E> {
-    /// Those of a name, as it is written or as a new one would be called; or the one of an address.
+    /// Returns those of a name, as it is written or as a new one would be named; or the one of an address.
     pub fn named(self, query: &str) -> Vec<usize> {
         let all = |is: &dyn Fn(&E) -> bool| -> Vec<usize> {
             let all = self.all.iter().enumerate();
@@ -50,7 +50,7 @@ impl<'a, E: Entry> Entries<'a, E> {
         }
     }
 
-    /// Whose file is to be changed.
+    /// Finds the one whose file is to be changed.
     pub fn target(self, query: &str, scope: Option<LayerScope>) -> Target {
         let named = self.named(query);
         let Some(first) = named.first().copied() else {
@@ -84,7 +84,7 @@ impl<'a, E: Entry> Entries<'a, E> {
         }
     }
 
-    /// The first of a name in a scope, usable or not.
+    /// Returns the first of a name in a scope, usable or not.
     pub fn in_scope(self, name: &str, scope: LayerScope) -> Option<&'a E> {
         let source = source_of(scope);
         let mut all = self.all.iter().enumerate();

@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::root::{Root, Source};
 use crate::trust::Trust;
 
-/// `/SOURCE`, called `SOURCE:agents`.
+/// The root `/SOURCE` with the label `SOURCE:agents`.
 pub(crate) fn root(source: Source, trust: Trust) -> Root {
     let path = PathBuf::from(format!("/{}", source.as_str()));
     Root {

@@ -1,7 +1,7 @@
-//! How the skills of a snapshot hang together: which skill is a branch, and which are its children.
+//! The trees of the skills of a snapshot: which skill is a branch, and which are its children.
 //!
-//! Skills are named by their index in the snapshot. Groups are not in here: a group is a folder, and an id
-//! says which folders it is in.
+//! Skills are identified by their index in the snapshot. Groups are not in here: a group is a folder, and an id says
+//! which folders it is in.
 
 pub(crate) mod declared_tree;
 mod places;
@@ -11,7 +11,7 @@ pub(crate) use shared_words::says_nothing;
 
 use std::collections::BTreeMap;
 
-/// How many skills may stand above one another, the first and the last included.
+/// The most skills that may stand above one another, the first and the last included.
 pub const MAX_LEVELS: usize = 6;
 
 /// The parent of each skill that has one.
@@ -22,8 +22,8 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// A tree from pairs of child and parent; the first parent of a child counts, and a pair that would
-    /// close a cycle does not.
+    /// Makes a tree from pairs of child and parent; the first parent of a child counts, and a pair that would close a
+    /// cycle does not.
     pub fn of(pairs: impl IntoIterator<Item = (usize, usize)>) -> Self {
         let mut tree = Self::default();
         for (child, parent) in pairs {
@@ -36,27 +36,27 @@ impl Tree {
         tree
     }
 
-    /// Whether no skill has children.
+    /// Returns true if no skill has children.
     pub fn is_flat(&self) -> bool {
         self.parents.is_empty()
     }
 
-    /// The branch a skill is a child of.
+    /// Returns the branch that a skill is a child of.
     pub fn parent(&self, skill: usize) -> Option<usize> {
         self.parents.get(&skill).copied()
     }
 
-    /// The children of a branch in their declared order; empty for a leaf.
+    /// Returns the children of a branch in their declared order; none for a leaf.
     pub fn children(&self, skill: usize) -> &[usize] {
         self.children.get(&skill).map_or(&[], Vec::as_slice)
     }
 
-    /// The branches above a skill, nearest first.
+    /// Returns the branches above a skill, nearest first.
     pub fn ancestors(&self, skill: usize) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(self.parent(skill), |at| self.parent(*at))
     }
 
-    /// All children with their parents: the parents in the order of the snapshot, each one's children in theirs.
+    /// Returns all children with their parents: the parents by index, the children of each in their declared order.
     pub fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let of = |(parent, children): (&usize, &Vec<usize>)| {
             let parent = *parent;
@@ -68,7 +68,7 @@ impl Tree {
         self.children.iter().flat_map(of)
     }
 
-    /// The branches, in the order of the snapshot.
+    /// Returns the branches, in the order of the snapshot.
     pub fn branches(&self) -> impl Iterator<Item = usize> + '_ {
         self.children.keys().copied()
     }

@@ -1,10 +1,10 @@
-//! Whether content may be used before somebody has looked at it.
+//! The check if content may be used before the user has reviewed it.
 //!
-//! What was seen is remembered with as what it was seen: a text that somebody reviewed as a skill was not reviewed as an
-//! agent, and a manifest can make it one without a change to its file.
+//! A pin records a reviewed file together with the kinds that it counts as: a text that was reviewed as a skill was not
+//! reviewed as an agent, and a manifest can make it one without a change to its file.
 //!
-//! A skill is trusted with everything in its folder ([`crate::folder_content`]). The folder of another skill that is
-//! found in it, a declared child, is that skill's own and not looked at for the outer one.
+//! A skill is trusted with everything in its folder ([`crate::folder_content`]). The folder of another skill inside it,
+//! a declared child, belongs to that skill and is not checked for the outer one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,37 +17,37 @@ use crate::folder_content::{self, Entry, SkillFolders};
 use crate::state::{Reason, State};
 use grove_spec::text::one_line;
 
-/// How far a root's content is trusted.
+/// The trust in a root's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
     /// The user's own, or part of Grove.
     Trusted,
     /// A project without a grant.
     Untrusted,
-    /// A project with a grant: files that were seen are trusted as they were.
+    /// A project with a grant: reviewed files are trusted as they were.
     Pinned {
-        /// The [`pin`] of each file when it was seen, by path below the granted folder.
+        /// The [`pin`] of each reviewed file, by path below the granted folder.
         pins: Arc<BTreeMap<String, String>>,
         /// The root's own path below the granted folder, with a `/` at its end.
         prefix: String,
-        /// What is in the folders of the root's skills now.
+        /// The present content of the folders of the root's skills.
         folders: Arc<SkillFolders>,
     },
-    /// A project with a grant, whose settings name the root and are not as they were seen: which folders count and
-    /// which goes first is theirs to say.
+    /// A project with a grant, whose settings name the root and have changed since the review: they decide which
+    /// folders count and which goes first.
     NamedAnew {
-        /// The settings file.
+        /// The path of the settings file.
         by: PathBuf,
     },
-    /// A project that the host which is asked about does not trust.
+    /// A project that the chosen host does not trust.
     NotByHost {
-        /// The host's title.
+        /// The title of the host.
         host: String,
     },
 }
 
-/// What is remembered of a file that was seen: its content, and as what it counted. A file that only sets or tells
-/// something counts as nothing.
+/// Returns the record of a reviewed file: its digest, and the kinds that it counts as. A file that only holds settings
+/// or instructions counts as no kind.
 pub fn pin(digest: &Digest, kinds: impl IntoIterator<Item = Kind>) -> String {
     let words = kinds.into_iter().map(Kind::word);
     let all: Vec<String> = std::iter::once(digest.to_string())
@@ -56,27 +56,27 @@ pub fn pin(digest: &Digest, kinds: impl IntoIterator<Item = Kind>) -> String {
     all.join(" ")
 }
 
-/// The pin of a file that counted as something and is also an entry of a skill's folder.
+/// Returns the pin of a file that counts as some kind and is also an entry of a skill's folder.
 pub fn pin_with_entry(file_pin: &str, entry: &Entry) -> String {
     format!("{file_pin} {}", entry.words())
 }
 
-/// Whether a pin is of this content, whatever it counted as.
+/// Returns true if a pin is of this content, with any kinds.
 pub fn is_of(pin: &str, digest: &str) -> bool {
     digest_word(pin) == digest
 }
 
-/// The digest in a pin, as it is written; some other word where there is none.
+/// Returns the digest in a pin, as it is written; some other word if there is none.
 pub fn digest_word(pin: &str) -> &str {
     pin.split_once(' ').map_or(pin, |(digest, _)| digest)
 }
 
-/// Whether a pin is of a file, or of a link, and not of a folder.
+/// Returns true if a pin is of a file or of a link, and not of a folder.
 pub fn is_file(pin: &str) -> bool {
     Entry::of_pin(pin) != Some(Entry::Folder)
 }
 
-/// A path below a granted folder without `.` and `..`, by how it is written: the key of a pin.
+/// Returns a path below a granted folder without `.` and `..`, by its text alone: the key of a pin.
 pub fn plain(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -96,8 +96,8 @@ fn counted_as(pin: &str, kind: Kind) -> bool {
     words.any(|word| word == kind.word())
 }
 
-/// Judges one file of a root that counts as one of a kind, or as none; `None` means it may be used. A skill is judged
-/// with its folder.
+/// Judges one file of a root that counts as one kind, or as none; `None` means it may be used. A skill is judged with
+/// its folder.
 pub fn judge(
     trust: &Trust,
     file_below_root: &str,
@@ -146,7 +146,7 @@ pub fn judge(
     }
 }
 
-/// What is wrong with a file's own content.
+/// Returns the code and message for a fault in a file's own content.
 fn judge_file(
     pins: &BTreeMap<String, String>,
     prefix: &str,
@@ -168,7 +168,7 @@ fn judge_file(
     Some(("changed", message))
 }
 
-/// What is wrong with the folder that a skill's file is in.
+/// Returns the code and message for a fault in the folder of a skill's file.
 fn judge_folder(
     pins: &BTreeMap<String, String>,
     prefix: &str,
@@ -206,7 +206,7 @@ fn judge_folder(
     Some(("changed", message))
 }
 
-/// The folders of other skills in a skill's folder, by path below it. The map's keys are the folders of a root's skills.
+/// Returns the folders of other skills in a skill's folder, by path below it; the map's keys are the skill folders.
 pub fn nested_folders<'a, T>(folders: &'a BTreeMap<String, T>, id: &str) -> Vec<&'a str> {
     let above = match id {
         "" => String::new(),
@@ -217,7 +217,7 @@ pub fn nested_folders<'a, T>(folders: &'a BTreeMap<String, T>, id: &str) -> Vec<
     inside.filter(|other| !other.is_empty()).collect()
 }
 
-/// What was seen in a folder, by path below it, without what is in the nested ones.
+/// Returns the pinned entries of a folder, by path below it, without those of nested skills.
 fn pinned_entries(
     pins: &BTreeMap<String, String>,
     folder: &str,
@@ -238,12 +238,12 @@ fn pinned_entries(
     };
     let entries = entries.filter(|(path, _)| !path.is_empty() && !is_nested(path));
     let all = std::iter::once(("", own)).chain(entries.map(|(path, pin)| (path, pin.as_str())));
-    // A file in the folder that was only seen as something else was not seen as a part of the skill.
+    // A file that was pinned only as something else was not reviewed as a part of the skill.
     all.filter_map(|(path, pin)| Some((path.to_owned(), Entry::of_pin(pin)?)))
         .collect()
 }
 
-/// How many changes are named.
+/// The most changes that are named.
 const MAX_NAMED: usize = 3;
 
 fn listed(changes: &[(String, &'static str)]) -> String {
@@ -259,14 +259,14 @@ fn listed(changes: &[(String, &'static str)]) -> String {
     named.join(", ")
 }
 
-/// Whether a folder may be a project at all: home, what it lies in, and temporary folders never are.
+/// Returns true if a folder may be a project: home, folders above it, and temporary folders never may.
 pub fn may_be_project(folder: &Path, home: Option<&Path>, temporary: &Path) -> bool {
     let is_temporary = folder == temporary || TEMPORARY.iter().any(|one| folder == Path::new(one));
     let is_homes = home.is_some_and(|home| home.starts_with(folder));
     folder.parent().is_some() && !is_homes && !is_temporary
 }
 
-/// Folders in which everybody puts files, whatever a variable says.
+/// Folders for temporary files of all users, whatever a variable says.
 const TEMPORARY: [&str; 5] = ["/tmp", "/var/tmp", "/usr/tmp", "/private/tmp", "/dev/shm"];
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-/// How much of an output is kept, in bytes.
+/// The part of an output that is kept, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutputBounds {
-    /// Of its beginning.
+    /// The bytes that are kept of its beginning.
     pub head: usize,
-    /// Of its end.
+    /// The bytes that are kept of its end.
     pub tail: usize,
 }
 
@@ -29,7 +29,7 @@ pub struct BoundedOutput {
 }
 
 impl BoundedOutput {
-    /// Takes more of the output in.
+    /// Adds the next bytes of the output.
     pub fn push(&mut self, bounds: OutputBounds, bytes: &[u8]) {
         self.total = self.total.saturating_add(bytes.len() as u64);
         let for_head = bounds.head.saturating_sub(self.head.len()).min(bytes.len());
@@ -41,18 +41,18 @@ impl BoundedOutput {
         self.tail.extend(rest);
     }
 
-    /// How long it was.
+    /// Returns the length of the whole output, in bytes.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// How much of it is missing.
+    /// Returns the number of bytes that were not kept.
     pub fn omitted(&self) -> u64 {
         let kept = self.head.len() as u64 + self.tail.len() as u64;
         self.total.saturating_sub(kept)
     }
 
-    /// The text, with a line where something is missing. What is not UTF-8 is replaced.
+    /// Returns the text, with a line where bytes were left out. Bytes that are not UTF-8 are replaced.
     pub fn text(&self) -> String {
         let omitted = self.omitted();
         let tail: Vec<u8> = self.tail.iter().copied().collect();

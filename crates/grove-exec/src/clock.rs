@@ -1,14 +1,14 @@
-//! The clocks, as data.
+//! The wall clock and the boot clock, as data.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use grove_plan::Times;
 use rustix::time::{ClockId, clock_gettime};
 
-/// What time it is.
+/// Returns the current time of both clocks.
 pub fn now() -> Times {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH);
-    // The boot clock goes on while the machine sleeps, so a limit of wall time is one.
+    // The boot clock goes on while the machine sleeps, so a limit of wall time holds through sleep.
     let boot = clock_gettime(ClockId::Boottime);
     let seconds = u64::try_from(boot.tv_sec).unwrap_or(0);
     let nanoseconds = u64::try_from(boot.tv_nsec).unwrap_or(0);

@@ -1,9 +1,9 @@
-//! git, through two doors and no third. To *look* at a tree, git gets a repository folder that Grove made and no protocol:
+//! git, used in two ways only. To *look* at a tree, git gets a repository folder that Grove made and no protocol, so that
 //! nothing that a repository names can run. To *fetch*, it gets one address, that address's protocol, and an empty
 //! repository.
 //!
-//! Working trees are made, captured as a patch that was shown to apply, and removed by looking. An index beside the
-//! repository's own is used, so that nothing in it changes.
+//! Making a working tree, capturing it as a patch that was checked to apply, and removing it are looks too. They use an
+//! index beside the repository's own, so that nothing in it changes.
 
 mod bounded_command;
 mod fetch;
@@ -26,30 +26,30 @@ use repository::Repository;
 use settings::Settings;
 pub use working_tree::{Bringing, CapturedSubmodule, CapturedTree};
 
-/// Bytes that one command prints.
+/// The most bytes that one command may print.
 const MOST_OUTPUT: u64 = 256 << 20;
-/// Changed files that are named.
+/// The most changed files that are named.
 const MOST_CHANGES: usize = 20;
-/// Why something could not be done with a repository.
+/// A failure to do something with a repository.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GitError {
-    /// There is no git.
+    /// There is no git program that starts.
     #[error("git cannot be started: {0}")]
     NotThere(String),
-    /// It said no.
+    /// A git command failed.
     #[error("git {command}: {message}")]
     Failed {
-        /// What it was asked.
+        /// The name of the git command.
         command: String,
-        /// What it said.
+        /// The beginning of its error output.
         message: String,
     },
     /// A file beside git could not be read or written.
     #[error("{}: {why}", .path.display())]
     File {
-        /// Its path.
+        /// The path of that file.
         path: PathBuf,
-        /// What went wrong.
+        /// The reason that the system gave.
         why: String,
     },
     /// There is no repository, or none that this person may use.
@@ -61,10 +61,10 @@ pub enum GitError {
     /// The repository is stored in a form that is not known here.
     #[error("the repository has {0}, which is not known here")]
     UnknownForm(String),
-    /// An address that nothing is fetched from.
+    /// The address is of a form from which nothing is fetched.
     #[error("nothing is fetched from {0}: {1}")]
     Address(String, &'static str),
-    /// What was captured is not what there is.
+    /// The patch of a working tree does not lead to the files that are there.
     #[error("the patch does not lead to the same files")]
     NotTheSame,
 }
@@ -80,12 +80,12 @@ pub struct RepositoryPlace {
     pub head: String,
 }
 
-/// What came of applying a patch.
+/// The result of applying a patch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AppliedPatch {
     /// The files that are in conflict afterwards.
     pub conflicts: Vec<String>,
-    /// It was merged, which stages it; one that was applied as it is, is not staged.
+    /// Set if the patch was merged, which stages it; a patch that was applied without a merge is not staged.
     pub is_staged: bool,
 }
 
@@ -93,14 +93,14 @@ pub struct AppliedPatch {
 #[derive(Debug, Clone)]
 pub struct Git {
     environment: Vec<(String, String)>,
-    /// The folders that no repository is looked for beyond.
+    /// The `GIT_` variables, of which only the folders count at which the search for a repository stops.
     ceilings: Vec<(String, String)>,
     /// The person's configuration, read when it is needed.
     person: Arc<OnceLock<Settings>>,
 }
 
 impl Git {
-    /// With this environment and no other. Of its variables for git only the ceiling folders count.
+    /// Creates a git with this environment and no other. Of its `GIT_` variables only the ceiling folders count.
     pub fn new(environment: Vec<(String, String)>) -> Self {
         let is_gits = |(name, _): &(String, String)| name.starts_with("GIT_");
         let (of_git, environment) = environment.into_iter().partition(is_gits);
@@ -111,7 +111,7 @@ impl Git {
         }
     }
 
-    /// The person's configuration.
+    /// The person's git configuration.
     fn person(&self) -> Result<&Settings, GitError> {
         if self.person.get().is_none() {
             let read = Settings::of_person(&self.environment)?;
@@ -135,7 +135,7 @@ impl Git {
         Ok(found)
     }
 
-    /// The users whose repositories are the person's own: with `sudo` also the one who asked for it.
+    /// The users whose repositories count as the person's own: with `sudo` also the user who called it.
     fn users(&self) -> Vec<u32> {
         let user = rustix::process::geteuid().as_raw();
         let asked = self.environment.iter().find(|(name, _)| name == "SUDO_UID");
@@ -144,7 +144,7 @@ impl Git {
         std::iter::once(user).chain(asked).collect()
     }
 
-    /// Whether the person's configuration says that a repository of another user is safe.
+    /// Returns true if the person's configuration says that a repository of another user is safe.
     fn is_safe(&self, top: &Path) -> Result<bool, GitError> {
         let mut is_safe = false;
         for named in self.person()?.all("safe.directory") {
@@ -157,7 +157,7 @@ impl Git {
         Ok(is_safe)
     }
 
-    /// Where in which repository a folder is; none when it is in no repository with a commit.
+    /// Returns the repository and the place in it of a folder; none if it is in no repository with a commit.
     pub fn place(&self, folder: &Path) -> Result<Option<RepositoryPlace>, GitError> {
         let repository = match self.repository(folder) {
             Ok(repository) => repository,
@@ -177,8 +177,8 @@ impl Git {
         }
     }
 
-    /// The folders of the repository that a folder is in: the top of its working tree, and where commits are kept.
-    /// Nothing when it is in none.
+    /// The folders of the repository that a folder is in: the top of its working tree, and the folder with its commits.
+    /// Empty if it is in none.
     pub fn folders(&self, folder: &Path) -> Vec<PathBuf> {
         match self.repository(folder) {
             Ok(repository) => vec![repository.top, repository.common],
@@ -186,7 +186,7 @@ impl Git {
         }
     }
 
-    /// The files that are not as they are in the commit, a few of them.
+    /// The first few files that differ from the commit.
     pub fn changes(&self, top: &Path) -> Result<Vec<String>, GitError> {
         let words = ["status", "--porcelain", "-z", "--ignore-submodules=dirty"];
         let listed = self.run(top, &words, &[], None)?;
@@ -194,7 +194,7 @@ impl Git {
         let names =
             entries.map(|it| String::from_utf8_lossy(it.get(3..).unwrap_or(it)).into_owned());
         let mut names: Vec<String> = names.take(MOST_CHANGES).collect();
-        // git would look into submodules by another git, which heeds their configuration.
+        // git itself would look into submodules with another git, which obeys their configuration.
         for (path, inner) in self.submodules(top)? {
             let changed = self.changes(&inner)?;
             names.extend(changed.iter().map(|name| format!("{path}/{name}")));
@@ -203,7 +203,7 @@ impl Git {
         Ok(names)
     }
 
-    /// A commit of everything in a working tree as it is now, which nothing else knows of.
+    /// Makes a commit of everything in a working tree as it is now; no branch refers to it.
     pub fn snapshot(&self, top: &Path, scratch: &Path) -> Result<String, GitError> {
         let tree = self.tree_now(top, "HEAD", &scratch.join("snapshot-index"), &[])?;
         self.commit(top, &tree)
@@ -221,8 +221,8 @@ impl Git {
         Ok(first_line(&made))
     }
 
-    /// The tree of everything in a folder's working tree as it is now, but for what is `apart`, by path from the top; none
-    /// where there is no repository with a commit.
+    /// The tree of everything in a folder's working tree as it is now, except the paths in `apart`, which are given from the
+    /// top; none if there is no repository with a commit.
     pub fn tree(
         &self,
         folder: &Path,
@@ -243,7 +243,7 @@ impl Git {
         self.patch_below(folder, base, tree, Path::new(""))
     }
 
-    /// The same with names that begin with a folder.
+    /// The change from one tree to another, with names that begin with the folder `below`.
     fn patch_below(
         &self,
         folder: &Path,
@@ -273,7 +273,7 @@ impl Git {
         self.run(folder, &words, &[], None)
     }
 
-    /// The files that are not the same in two trees, from the top folder.
+    /// The files that differ between two trees, by path from the top folder.
     pub fn changed(&self, folder: &Path, base: &str, tree: &str) -> Result<Vec<String>, GitError> {
         let words = [
             "diff-tree",
@@ -301,14 +301,14 @@ impl Git {
         Ok(names(&self.run(folder, &words, &[], None)?))
     }
 
-    /// The files of a tree, from the top folder.
+    /// The files of a tree, by path from the top folder.
     pub fn files_of(&self, folder: &Path, tree: &str) -> Result<BTreeSet<String>, GitError> {
         let words = ["ls-tree", "-r", "-z", "--full-tree", "--name-only", tree];
         let found = names(&self.run(folder, &words, &[], None)?);
         Ok(found.into_iter().collect())
     }
 
-    /// A commit of a tree in which some files are as they were in another, which nothing else knows of.
+    /// Makes a commit of `tree` in which some files are as in `base`; no branch refers to it.
     pub fn with_files_of(
         &self,
         folder: &Path,
@@ -325,7 +325,7 @@ impl Git {
         words.extend(files.iter().map(String::as_str));
         let mut entries = self.run(folder, &words, &[], None)?;
         let known = names(&entries);
-        // One that was not there before is not there.
+        // A file that `base` does not have is removed from the index.
         for file in files {
             if !known
                 .iter()
@@ -341,8 +341,8 @@ impl Git {
         self.commit(folder, &made)
     }
 
-    /// Puts a patch into a working tree by a three-way merge, or as it is where files are changed. Its names begin with
-    /// the folder `below`.
+    /// Puts a patch into a working tree by a three-way merge, or without one where changed files are in the way. The names
+    /// in it begin with the folder `below`.
     pub fn apply(
         &self,
         folder: &Path,
@@ -356,8 +356,8 @@ impl Git {
         if patch.is_empty() {
             return Ok(staged(Vec::new()));
         }
-        // A merge wants files to look as the index remembers them, also those that were only written anew. That some do
-        // not is no failure here.
+        // A three-way merge needs an index that agrees with the files, also with those that were rewritten unchanged. The
+        // command fails if some files differ, which is no failure here.
         let _ = self.run(folder, &["update-index", "-q", "--refresh"], &[], None);
         let strip = strip(below);
         let words = [
@@ -371,7 +371,7 @@ impl Git {
         let applied = self.run(folder, &words, &[], Some(patch));
         let conflicts = self.unmerged(folder)?;
         match applied {
-            // Files that are changed and not committed are in the way of a merge, but not of a patch that fits.
+            // Changed files without a commit are in the way of a merge, but not of a patch that fits.
             Err(error) if conflicts.is_empty() => {
                 let words = ["apply", "--binary", "--whitespace=nowarn", &strip, "-"];
                 let fits = self.run(folder, &words, &[], Some(patch));
@@ -385,7 +385,7 @@ impl Git {
         }
     }
 
-    /// The paths that a patch changes. Its names begin with the folder `below`.
+    /// The paths that a patch changes. The names in it begin with the folder `below`.
     pub fn paths_of(
         &self,
         folder: &Path,
@@ -412,7 +412,7 @@ impl Git {
         Ok(entries.flat_map(|entry| [entry, "\0"]).collect())
     }
 
-    /// Replaces what the index has for some paths by entries in that form.
+    /// Replaces the index entries of some paths by entries in the form of [`Self::staged_entries`].
     pub fn stage_entries(
         &self,
         top: &Path,
@@ -437,7 +437,7 @@ impl Git {
         Ok(names)
     }
 
-    /// Whether all that a patch does is done in a working tree already. Its names begin with the folder `below`.
+    /// Returns true if a working tree has the whole change of a patch already. Its names begin with the folder `below`.
     pub fn has_patch(&self, folder: &Path, patch: &[u8], below: &Path) -> bool {
         let strip = strip(below);
         let words = ["apply", "--reverse", "--check", "--binary", &strip, "-"];
@@ -450,7 +450,7 @@ impl Git {
     }
 }
 
-/// What git lists with a zero byte after each.
+/// The entries of a git listing, which ends each with a zero byte.
 fn names(listed: &[u8]) -> Vec<String> {
     let entries = listed.split(|byte| *byte == 0).filter(|it| !it.is_empty());
     entries
@@ -463,7 +463,7 @@ fn first_line(bytes: &[u8]) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// Whether a `safe.directory` names a folder: itself, or with `/*` at its end all below it.
+/// Returns true if a `safe.directory` names a folder: the folder itself, or with `/*` at its end all below it.
 fn names_folder(named: &str, folder: &Path) -> bool {
     let real = |path: &str| files::real(Path::new(path));
     match named.strip_suffix("/*") {
@@ -472,7 +472,7 @@ fn names_folder(named: &str, folder: &Path) -> bool {
     }
 }
 
-/// How a patch is read whose names begin with a folder.
+/// The `-p` option with which git reads a patch whose names begin with a folder.
 fn strip(below: &Path) -> String {
     format!("-p{}", below.components().count() + 1)
 }

@@ -1,13 +1,13 @@
-//! One small process per tree of processes, which ends it and says what it saw.
+//! One small process per tree of processes, which ends the tree and reports how it ended.
 //!
 //! The order comes as the first line on its standard input; every later line ends the tree, and so does the end of the
-//! input, which is the death of whoever started it. Its standard output is the output of the tree and nothing else; its
-//! report is the one line on its standard error. Only the keeper holds the other ends, so whoever reads them always
-//! comes to an end, whatever the tree does with its own.
+//! input, which is the death of the process that started it. Its standard output is the output of the tree and nothing
+//! else; its report is the one line on its standard error. Only the keeper holds the other ends of these, so a reader
+//! always comes to their end, whatever the tree does with its own output.
 //!
-//! A report counts if the keeper ended by itself after it and the report has the word that came with the order. No process
-//! of the tree can open the keeper's descriptors or memory, because the keeper hides them; one that is bound by a
-//! sandbox cannot signal it either, because the keeper is not bound with it.
+//! A report counts if the keeper ended by itself after it and the report has the secret word that came with the order. No
+//! process of the tree can open the keeper's descriptors or memory, because the keeper hides them; a process that is bound
+//! by a sandbox cannot signal it either, because the keeper is not bound with it.
 
 mod client;
 mod confined;
@@ -24,31 +24,31 @@ pub use process::keep;
 use crate::processes::Seen;
 use crate::sandbox::{Held, Sandbox};
 
-/// What a keeper is to run.
+/// The command that a keeper runs, with its limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Where it runs.
+    /// The folder in which it runs.
     pub folder: PathBuf,
     /// Its whole environment; the mark is added.
     pub environment: Vec<(String, String)>,
     /// The path to the attempt from the root of its tree.
     pub mark: String,
-    /// How long it may take, in milliseconds.
+    /// The most time that it may take, in milliseconds.
     pub limit_ms: u64,
-    /// Between asking a tree to end and ending it, in milliseconds.
+    /// The time between asking a tree to end and ending it, in milliseconds.
     pub grace_ms: u64,
-    /// How many bytes of output are passed on; the rest is read and dropped.
+    /// The most bytes of output that are passed on; the rest is read and dropped.
     pub most_output: u64,
-    /// What it is kept from; nothing when nothing is said.
+    /// The sandbox of the tree; it is not restricted if there is none.
     pub sandbox: Option<Sandbox>,
-    /// How many files each process may have open; as many as the keeper when nothing is said.
+    /// The most files that each process may have open; as many as the keeper if there is none.
     pub open_files: Option<u64>,
 }
 
 impl Order {
-    /// A shell line with the usual limits and an empty environment.
+    /// Returns the order for a shell line with the usual limits and an empty environment.
     pub fn shell(line: &str, folder: PathBuf, mark: &str) -> Self {
         Self {
             command: ["/bin/sh", "-c", line].map(str::to_owned).to_vec(),
@@ -72,63 +72,62 @@ impl Order {
     }
 }
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Exit {
-    /// With this code.
+    /// It ended with this code.
     Code(i32),
-    /// By this signal.
+    /// It was ended by this signal.
     Signal(i32),
-    /// It never ran.
+    /// It never ran, for this reason.
     NotStarted(String),
 }
 
-/// Why a tree ended.
+/// The reason why a tree ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Why {
-    /// Its program was done.
+    /// Its program ended by itself.
     Done,
-    /// Time was up.
+    /// It reached its time limit.
     TimedOut,
-    /// Somebody said so.
+    /// The caller asked it to end.
     Told,
-    /// Whoever started it is gone.
+    /// The process that started the keeper is gone.
     Abandoned,
     /// It had more processes, or more memory, than a tree may have.
     UsedTooMuch,
 }
 
-/// What a keeper saw.
+/// The observations of a keeper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// How the program ended.
+    /// The end of the program.
     pub exit: Exit,
-    /// Why the tree ended.
+    /// The reason why the tree ended.
     pub why: Why,
-    /// How often it was looked whether somebody is left.
+    /// The number of scans for processes that are left.
     pub scans: u32,
-    /// How many had to be ended.
+    /// The number of processes that had to be ended.
     pub ended: u32,
-    /// Process ids of those that could not be.
+    /// The process ids of those that could not be ended.
     pub left: Vec<u32>,
-    /// What the kernel held of its sandbox.
+    /// The restrictions of its sandbox that the kernel enforced.
     pub held: Vec<Held>,
 }
 
-/// An order on its way to a keeper.
+/// An order with its secret word.
 #[derive(Serialize, Deserialize)]
 struct SealedOrder {
-    /// The word that the report has to have.
+    /// The word that the report must repeat.
     word: String,
     order: Order,
 }
 
-/// A report on its way back.
+/// A report with the secret word of its order.
 #[derive(Serialize, Deserialize)]
 struct SealedReport {
-    /// The word that came with the order.
     word: String,
     report: Report,
 }

@@ -1,4 +1,4 @@
-//! Child processes and their trees: keepers, scans of `/proc`, sandboxes, and which processes are still alive.
+//! Child processes and their trees: keepers, scans of `/proc`, sandboxes, and the liveness of processes.
 //!
 //! The tests cover Linux. Everything that touches the kernel is behind [`Keeper`], [`find_marked`], [`end_marked`]
 //! and [`Owner`], which are the places to port to other systems.

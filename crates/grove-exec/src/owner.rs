@@ -1,26 +1,26 @@
-//! Who does something, and whether it is still there.
+//! The process that owns a piece of work, and a check that it is still alive.
 
 use grove_plan::Holder;
 
 use crate::processes::{self, read_proc};
 
-/// A process as others can recognise it.
+/// A process, with the data by which other processes recognise it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner(pub Holder);
 
-/// Whether a process is still there.
+/// The result of looking for a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Liveness {
-    /// It is, also when it is stopped.
+    /// The process is there, perhaps stopped.
     Alive,
-    /// It is not.
+    /// The process has ended.
     Gone,
-    /// It lives in another PID namespace, where we cannot look.
+    /// The process lives in another PID namespace, where this one cannot look.
     Unknown,
 }
 
 impl Owner {
-    /// This process.
+    /// Returns the owner that stands for this process.
     pub fn this_process() -> Self {
         let pid = std::process::id();
         Self(Holder {
@@ -31,7 +31,7 @@ impl Owner {
         })
     }
 
-    /// Whether it is still there.
+    /// Looks for the process and tells if it is alive.
     pub fn liveness(&self) -> Liveness {
         let Holder {
             pid,
@@ -45,8 +45,8 @@ impl Owner {
         if *namespace != pid_namespace() {
             return Liveness::Unknown;
         }
-        // A process id is given again; the time at which its process started is not. A dead process that nobody has
-        // waited for does nothing any more.
+        // A process id is used again, but not with the same start time. A dead process for which no parent has waited does
+        // nothing any more.
         match processes::start_and_state(*pid) {
             Some((started, state)) if started == *start_time && state != 'Z' => Liveness::Alive,
             _ => Liveness::Gone,

@@ -1,4 +1,4 @@
-//! Processes as `/proc` shows them: whose they are, and ending them.
+//! Processes as `/proc` shows them: finding those of an attempt, and ending them.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,51 +11,51 @@ use rustix::process::{
 /// The variable that every process of an attempt carries: the path to the attempt from the root of its tree.
 pub const MARK: &str = "GROVE_RUN";
 
-/// The argument on which a program keeps a tree of processes; the mark of the tree follows it.
+/// The argument with which a program becomes a keeper; the mark of the tree follows it.
 pub const KEEPER: &str = "__keeper";
 
-/// Between two scans; the second of two that find nobody proves the end.
+/// The time between two scans; the second of two that find no process proves the end.
 const BETWEEN_SCANS: Duration = Duration::from_millis(10);
-/// `/proc` files are read up to here: an environment may be as large as the kernel lets it be.
+/// The most bytes of a `/proc` file that are read: an environment may be as large as the kernel lets it be.
 const MOST_READ: usize = 4 << 20;
 
-/// A process that was seen.
+/// A process at the time of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seen {
-    /// Its id.
+    /// The id of the process.
     pub pid: u32,
-    /// When it started, in ticks of the boot clock.
+    /// Its start time, in ticks of the boot clock.
     pub start_time: u64,
 }
 
-/// What became of the processes of a tree.
+/// The result of ending the processes of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedTree {
-    /// How often it was looked.
+    /// The number of scans for processes.
     pub scans: u32,
-    /// How many processes were ended.
+    /// The number of processes that were ended.
     pub ended: u32,
-    /// Those that were still there when time was up.
+    /// The processes that were still there at the time limit.
     pub left: Vec<Seen>,
 }
 
-/// The parent, the state and the start of a process.
+/// The fields of a process that are read from its `stat` file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stat {
     parent: u32,
     state: char,
     start_time: u64,
-    /// Its threads.
+    /// The number of its threads.
     tasks: u64,
-    /// The pages that it has in memory.
+    /// The number of its pages in memory.
     pages: u64,
 }
 
-/// What a tree uses at a moment.
+/// The resources that a tree uses at a moment.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Used {
     pub(crate) tasks: u64,
-    /// In bytes; what several processes share is counted once, at least where there is much of it.
+    /// In bytes; memory that several processes share is counted once, at least where there is much of it.
     pub(crate) memory: u64,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn read_proc(path: &str) -> Option<Vec<u8>> {
 fn stat(pid: u32) -> Option<Stat> {
     let bytes = read_proc(&format!("/proc/{pid}/stat"))?;
     let text = String::from_utf8_lossy(&bytes);
-    // The name of a program may have blanks and brackets in it; what follows the last one is fields.
+    // The name of a program may have blanks and brackets in it; only after the last bracket do the fields follow.
     let fields = text.get(text.rfind(')')?.checked_add(2)?..)?;
     let mut fields = fields.split(' ');
     let state = fields.next()?.chars().next()?;
@@ -100,7 +100,7 @@ pub(crate) fn start_and_state(pid: u32) -> Option<(u64, char)> {
     stat(pid).map(|stat| (stat.start_time, stat.state))
 }
 
-/// Everybody, by id. Those that end while we look are not there.
+/// All processes, by id. Those that end during the scan are left out.
 #[expect(
     clippy::disallowed_methods,
     reason = "/proc is no content: this crate owns processes"
@@ -111,7 +111,7 @@ fn everybody() -> BTreeMap<u32, Stat> {
     pids.filter_map(|pid| Some((pid, stat(pid)?))).collect()
 }
 
-/// Whether a value of the mark is that of an attempt, or of something below it.
+/// Returns true if a value of the mark is that of an attempt, or of an attempt below it.
 pub fn is_marked(value: &str, mark: &str) -> bool {
     let rest = value.strip_prefix(mark);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -133,7 +133,7 @@ fn carries(pid: u32, mark: &str) -> bool {
     mark_of(pid).is_some_and(|value| is_marked(&value, mark))
 }
 
-/// Every process that carries a mark, with it.
+/// The processes that carry any mark, each with its mark.
 pub fn marked_processes() -> Vec<(Seen, String)> {
     let all = everybody().into_iter();
     let alive = all.filter(|(_, stat)| stat.state != 'Z');
@@ -141,7 +141,7 @@ pub fn marked_processes() -> Vec<(Seen, String)> {
     marked.collect()
 }
 
-/// The processes that carry a mark, this one aside.
+/// The processes that carry a mark, except this one.
 pub fn find_marked(mark: &str) -> Vec<Seen> {
     let this = std::process::id();
     let all = everybody().into_iter();
@@ -157,8 +157,8 @@ fn seen(pid: u32, stat: &Stat) -> Seen {
     }
 }
 
-/// The mark that the keeper of this process was started with: the outermost one's where there are several, because a child
-/// can start more of them below its own and none above. Nothing where no keeper is above this process.
+/// The mark with which the keeper of this process was started; none if no keeper is above this process. Of several keepers
+/// the outermost counts, because a child can start more of them below itself and none above.
 pub fn kept_mark() -> Option<String> {
     let mut pid = std::process::id();
     let mut mark = None;
@@ -174,9 +174,9 @@ pub fn kept_mark() -> Option<String> {
     mark
 }
 
-/// Whether one of all processes is below another.
+/// Returns true if a process is below `root`.
 fn descends(all: &BTreeMap<u32, Stat>, mut pid: u32, root: u32) -> bool {
-    // A chain of parents is at most as long as there are processes.
+    // A chain of parents is at most as long as the number of processes.
     for _ in 0..all.len() {
         match all.get(&pid) {
             Some(stat) if stat.parent == root => return true,
@@ -187,7 +187,7 @@ fn descends(all: &BTreeMap<u32, Stat>, mut pid: u32, root: u32) -> bool {
     false
 }
 
-/// What the processes below one use together.
+/// The resources that the processes below one use together.
 pub(crate) fn used_by_tree(root: u32) -> Used {
     let all = everybody();
     let below = all.iter().filter(|(pid, _)| descends(&all, **pid, root));
@@ -195,7 +195,7 @@ pub(crate) fn used_by_tree(root: u32) -> Used {
     let tasks = below.iter().map(|(_, stat)| stat.tasks).sum();
     let page = rustix::param::page_size() as u64;
     let resident = below.iter().map(|(_, stat)| stat.pages * page).sum();
-    // Shared pages are counted with each process here, so a large sum is looked at again.
+    // Here shared pages count with each process, so a large sum is computed again with the exact shares.
     let memory = if resident > memory_of_the_machine() / 2 {
         below.iter().map(|(pid, _)| own_share(**pid)).sum()
     } else {
@@ -204,7 +204,7 @@ pub(crate) fn used_by_tree(root: u32) -> Used {
     Used { tasks, memory }
 }
 
-/// The memory of a process, of what it shares its share.
+/// The memory of a process, with its part of the memory that it shares.
 fn own_share(pid: u32) -> u64 {
     let rollup = read_proc(&format!("/proc/{pid}/smaps_rollup"));
     kilobytes(&rollup.unwrap_or_default(), "Pss:")
@@ -213,11 +213,11 @@ fn own_share(pid: u32) -> u64 {
 /// The memory of the machine, in bytes.
 pub(crate) fn memory_of_the_machine() -> u64 {
     let all = kilobytes(&read_proc("/proc/meminfo").unwrap_or_default(), "MemTotal:");
-    // Without a number nothing is too much.
+    // Without a number, no use of memory is too much.
     if all == 0 { u64::MAX } else { all }
 }
 
-/// A number of a listing of the kernel, which counts in kilobytes.
+/// Returns the number of a line in a listing of the kernel, in bytes; the kernel counts in kilobytes.
 fn kilobytes(listing: &[u8], name: &str) -> u64 {
     let text = String::from_utf8_lossy(listing);
     let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -225,7 +225,7 @@ fn kilobytes(listing: &[u8], name: &str) -> u64 {
     number.unwrap_or(0).saturating_mul(1_024)
 }
 
-/// The processes below one, whatever they did to their sessions and environments, and those that carry the mark.
+/// The processes below one, even if they changed their sessions and environments, and those that carry the mark.
 pub(crate) fn find_tree(root: u32, mark: &str) -> Vec<Seen> {
     let all = everybody();
     all.iter()
@@ -235,15 +235,15 @@ pub(crate) fn find_tree(root: u32, mark: &str) -> Vec<Seen> {
         .collect()
 }
 
-/// Sends a signal to exactly the process that was seen: the descriptor is of whoever has the id now, so its start is
-/// compared again before anything is sent.
+/// Sends a signal to exactly the process that was seen: the id may belong to another process by now, so its start time is
+/// compared again after the descriptor is open and before the signal is sent.
 pub(crate) fn signal(whom: Seen, signal: Signal) {
     let pid = i32::try_from(whom.pid).ok().and_then(Pid::from_raw);
     let Some(Ok(descriptor)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) else {
         return;
     };
     if start_time(whom.pid) == Some(whom.start_time) {
-        // Whoever is gone by now needs no signal.
+        // A process that is gone by now needs no signal.
         let _ = pidfd_send_signal(&descriptor, signal);
     }
 }
@@ -255,15 +255,15 @@ pub fn hide_this_process() {
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
-/// Ends every process that carries a mark, until two scans in a row find nobody or time is up.
+/// Ends every process that carries a mark, until two scans in a row find none or the limit is reached.
 pub fn end_marked(mark: &str, limit: Duration) -> EndedTree {
     end_all(limit, || find_marked(mark))
 }
 
-/// Ends the children of this process that are not among the known ones, and whatever is below them. This process is a
-/// subreaper: what a keeper leaves behind that was killed becomes its child, and nothing else does.
+/// Ends the children of this process that are not among the known ones, and all processes below them. This process is a
+/// subreaper: processes that a killed keeper leaves behind become its children, and no others do.
 ///
-/// Who is known is asked after the look, so that nobody is taken for a stray who was started meanwhile.
+/// `known` is called after the scan, so that a process that was started in between does not count as a stray.
 pub fn end_strays(known: impl Fn() -> Vec<u32>, limit: Duration) -> EndedTree {
     let this = std::process::id();
     end_all(limit, || {
@@ -287,13 +287,13 @@ pub fn end_strays(known: impl Fn() -> Vec<u32>, limit: Duration) -> EndedTree {
     })
 }
 
-/// Takes note of the end of one child, so that its id is free.
+/// Waits for the end of one child without blocking, so that its id is free.
 fn reap(pid: u32) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let _ = waitpid(pid, WaitOptions::NOHANG);
 }
 
-/// Ends whoever a scan finds, until two in a row find nobody or time is up.
+/// Ends the processes that a scan finds, until two scans in a row find none or the limit is reached.
 pub(crate) fn end_all(limit: Duration, mut scan: impl FnMut() -> Vec<Seen>) -> EndedTree {
     let until = Instant::now() + limit;
     let mut tree = EndedTree {

@@ -1,4 +1,4 @@
-//! The standard input of a program that is told things while it runs: a pipe with a name, since a keeper's own input carries
+//! The standard input of a program that gets lines while it runs: a named pipe, since a keeper's own input carries
 //! orders.
 
 use std::io;
@@ -23,7 +23,7 @@ impl ProgramInput {
         Ok(Self(sender))
     }
 
-    /// Says a line.
+    /// Writes a line to the program.
     pub async fn say(&mut self, line: &str) -> io::Result<()> {
         let line = format!("{line}\n");
         self.0.write_all(line.as_bytes()).await

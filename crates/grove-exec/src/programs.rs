@@ -1,7 +1,7 @@
-//! Agent programs that people have installed: how each is started for one task, and what it says while it works.
+//! Agent programs that people have installed: the way to start each for one task, and the reading of its output.
 //!
-//! A program is one file with its recipe and its traps. What it claims of itself is evidence: [`verdict`] alone decides
-//! how it ended.
+//! Each program is one file with its recipe and its traps. The claims of a program about itself are evidence: [`verdict`]
+//! alone decides how its attempt ended.
 
 mod acp;
 mod claude;
@@ -21,48 +21,48 @@ use serde_json::{Value, json};
 
 use crate::keeper::{Exit, Report, Why};
 
-/// What one program is and can do.
+/// The description of one program and of its abilities.
 #[derive(Debug)]
 pub struct Program {
-    /// What it is called as an engine.
+    /// Its name as an engine.
     pub name: &'static str,
-    /// What people call it.
+    /// Its name in messages to people.
     pub title: &'static str,
-    /// What it is called in the search path.
+    /// Its name in the search path.
     pub binary: &'static str,
-    /// Where npm keeps its native program, below the folder of the launcher's package: a launcher would be left behind
-    /// when what it started is ended, and the other way round.
+    /// The path of its native program, below the folder of its launcher's npm package. A launcher would be left behind when
+    /// the program that it started is ended, and the other way round.
     pub native: &'static [&'static str],
-    /// Its versions that were tried.
+    /// The version with which it was tried.
     pub tried: &'static str,
-    /// The interfaces that it can ask a provider of ours with, in configuration's words, the usual one first; none for one
-    /// that can be sent nowhere.
+    /// The interfaces with which it can ask a provider of ours, in configuration's words, the usual one first; none for a
+    /// program that cannot be sent to another provider.
     pub apis: &'static [&'static str],
-    /// Whether its own names of models begin with a vendor, as `anthropic/ID`.
+    /// Set if its own names of models begin with a vendor, as `anthropic/ID`.
     pub names_vendors: bool,
-    /// What it can be told.
+    /// The things that it can be told.
     pub can: Capabilities,
-    /// Our names of tools and its own; a tool that is not here it does not have.
+    /// Our names of tools and its own names; it does not have a tool that is not here.
     pub tools: &'static [(&'static str, &'static str)],
-    /// Its names of tools that run a command, and the field that has its line.
+    /// Its names of tools that run a command, each with the input field for the command line.
     pub commands: &'static [(&'static str, &'static str)],
-    /// Its names of tools that write files, and the field that has a path, or a list of what has one.
+    /// Its names of tools that write files, each with the input field for a path, or for a list of entries with paths.
     pub writing: &'static [(&'static str, &'static str)],
-    /// Variables of a person's that it may need: keys, and where a login is kept.
+    /// The person's variables that it may need: keys, and the place of a login.
     pub variables: &'static [&'static str],
-    /// Files at home that are there when somebody is logged in.
+    /// The files in the home folder that exist when the person is logged in.
     pub logins: &'static [&'static str],
-    /// What of a person's own configuration cannot be switched off when the person's login is used.
+    /// The parts of the person's own configuration that stay on when the person's login is used.
     pub not_switched_off: &'static [&'static str],
-    /// What it used, from the file `usage.json` that it leaves, where its lines do not say.
+    /// Reads its usage from the file `usage.json` that it leaves, for a program whose lines do not tell it.
     usage_left: Option<fn(&Value) -> Usage>,
-    /// What asks it to stop without ending it, with its name of the conversation, where it listens while it works.
+    /// Makes the line that asks it to stop, from its name of the conversation; for a program that listens while it works.
     cancel: Option<fn(&str) -> Value>,
     launch: fn(&ProgramTask<'_>) -> Launch,
     take: fn(&mut Heard, &Value, &mut dyn FnMut(ProgramEvent)),
 }
 
-/// What a program can be told.
+/// The abilities of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(
@@ -70,30 +70,30 @@ pub struct Program {
     reason = "a row of a table of what there is"
 )]
 pub struct Capabilities {
-    /// Another system text than its own.
+    /// It takes another system text in place of its own.
     pub system_prompt: bool,
-    /// Which tools there are.
+    /// It takes a list of the tools that it may use.
     pub tool_list: bool,
-    /// Where its provider is.
+    /// It takes the address of its provider.
     pub base_url: bool,
-    /// Which model it asks.
+    /// It takes the model to ask.
     pub model: bool,
-    /// To go on with an earlier conversation.
+    /// It can go on with an earlier conversation.
     pub resume: bool,
-    /// It tells its words while it writes them.
+    /// It tells its text while it writes it.
     pub streaming: bool,
-    /// It tells what it used.
+    /// It tells the tokens that it used.
     pub usage: bool,
-    /// To use the runtime's own tools: skills, questions, results as data.
+    /// It can use the runtime's own tools: skills, questions, results as data.
     pub runtime_tools: bool,
-    /// To stop what it does, in its own words, before it is ended.
+    /// It can be asked to stop by a line of its input, before its process is ended.
     pub cancel: bool,
-    /// It tells what its tools were given and how they ended, so that commands and files are known without asking it.
+    /// It tells the input and the end of its tool calls, so that commands and files are known without asking it.
     pub calls: bool,
 }
 
 impl Capabilities {
-    /// What it cannot, in words.
+    /// Returns the names of the missing abilities.
     pub fn missing(self) -> Vec<&'static str> {
         let all = [
             (self.system_prompt, "system prompt"),
@@ -112,7 +112,7 @@ impl Capabilities {
     }
 }
 
-/// All of them.
+/// The programs that are known by name.
 pub const PROGRAMS: [&Program; 6] = [
     &claude::PROGRAM,
     &codex::PROGRAM,
@@ -122,76 +122,76 @@ pub const PROGRAMS: [&Program; 6] = [
     &gemini::PROGRAM,
 ];
 
-/// What a program is to do.
+/// The task of a program.
 #[derive(Debug, Clone)]
 pub struct ProgramTask<'a> {
     /// The program that is started.
     pub program: &'a Path,
-    /// What stands after it in an engine's name.
+    /// The words after the program in an engine's name.
     pub arguments: &'a [String],
-    /// Where it works.
+    /// The folder in which it works.
     pub work_folder: &'a Path,
-    /// The system text.
+    /// The system text of its agent.
     pub system: &'a str,
-    /// The message.
+    /// The message that it answers.
     pub message: &'a str,
-    /// Its model; its own choice when nothing is said.
+    /// Its model; it chooses one itself if there is none.
     pub model: Option<&'a str>,
-    /// How much it thinks.
+    /// The level of its thinking.
     pub thinking: Option<&'a str>,
     /// Our names of the tools that it may use.
     pub tools: &'a [String],
-    /// Whether one of them can change files.
+    /// Set if one of these tools can change files.
     pub writes: bool,
-    /// Whom it asks; whoever it is logged in with when nothing is said.
+    /// The provider that it asks; the one of the person's login if there is none.
     pub provider: Option<&'a ProgramProvider>,
-    /// Which of its variables of the person's it is given, where it asks whom it likes.
+    /// The person's variables that it is given when it chooses its provider itself.
     pub variables: &'a [String],
     /// The runtime's own tools.
     pub bridge: Option<&'a ProgramBridge>,
     /// Its own name of the earlier conversation that it goes on with.
     pub resumes: Option<&'a str>,
-    /// A folder of this attempt alone, for what the program is given and for what it leaves.
+    /// A folder for this attempt alone, for the program's input files and for those that it leaves.
     pub folder: &'a Path,
-    /// A folder of this conversation alone, which stays: its configuration, and what it remembers.
+    /// A folder for this conversation alone, which stays: for its configuration and its memory.
     pub home: &'a Path,
 }
 
 /// A provider that a program is sent to.
 #[derive(Debug, Clone)]
 pub struct ProgramProvider {
-    /// The interface that it has, in configuration's word.
+    /// The interface of the provider, in configuration's word.
     pub api: &'static str,
-    /// Where it is, without a version in its path.
+    /// Its address, without a version in the path.
     pub origin: String,
     /// The key, which is in the environment alone.
     pub key: String,
 }
 
-/// The runtime's own tools, as an MCP server of one attempt's.
+/// The runtime's own tools, as an MCP server for one attempt.
 #[derive(Debug, Clone)]
 pub struct ProgramBridge {
-    /// Where it is.
+    /// The address of the server.
     pub url: String,
-    /// What a client must know; in a file or the environment alone.
+    /// The secret of its clients; in a file or the environment alone.
     pub token: String,
     /// The names of its tools.
     pub tools: Vec<String>,
 }
 
 impl ProgramBridge {
-    /// What the server is called in a program's configuration.
+    /// The name of the server in a program's configuration.
     pub const NAME: &str = "grove";
 
-    /// Whether a program's name of a tool is that of one of these, in any of the forms that programs make of a server's
-    /// name and a tool's.
+    /// Returns true if a program's name of a tool is that of one of these, in any of the forms that programs make of the
+    /// names of a server and a tool.
     fn is_named_in(tool: &str) -> bool {
         let of_server = tool.strip_prefix("mcp__").unwrap_or(tool);
         let rest = of_server.strip_prefix(Self::NAME);
         rest.is_some_and(|rest| rest.starts_with(['_', '-']))
     }
 
-    /// The form in which most programs are told of servers.
+    /// The configuration of the server in the form that most programs take.
     fn described(&self) -> Value {
         let authorization = format!("Bearer {}", self.token);
         let server = json!({
@@ -203,27 +203,27 @@ impl ProgramBridge {
     }
 }
 
-/// How a program is started.
+/// The command and the files with which a program is started.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Launch {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Variables beside the usual ones.
+    /// Variables in addition to the usual ones.
     pub environment: Vec<(String, String)>,
-    /// Files that have to be there first, for their owner alone.
+    /// The files to write first, readable by their owner alone.
     pub files: Vec<(PathBuf, String)>,
-    /// The file that is its standard input; a pipe where it is told things while it runs.
+    /// The file that is its standard input; a pipe if it gets lines while it runs.
     pub input: Option<PathBuf>,
-    /// What it is told in turn, the next one when the one before was answered.
+    /// The lines that it is told, each after the one before was answered.
     pub says: VecDeque<Value>,
-    /// Its words for what it may do without asking a person.
+    /// Its words for the tools that it may use without asking a person.
     pub may: Vec<&'static str>,
-    /// Whether what it remembers of the conversation is in the folder for that, so that it can go on with it.
+    /// Set if its memory of the conversation is in the folder for that, so that it can go on with it.
     pub remembers: bool,
 }
 
 impl Launch {
-    /// A program with a file for its system text, and that file.
+    /// Starts a launch with a file for the system text, and returns that file's name too.
     fn with_system(task: &ProgramTask<'_>) -> (Self, String) {
         let mut launch = Self {
             remembers: task.provider.is_some(),
@@ -234,7 +234,7 @@ impl Launch {
         (launch, system)
     }
 
-    /// A program that is told these things in turn, while it runs.
+    /// Makes the input a pipe, for a program that is told these lines in turn while it runs.
     fn tells(&mut self, task: &ProgramTask<'_>, says: impl IntoIterator<Item = Value>) {
         self.input = Some(task.folder.join("input"));
         self.says = says.into_iter().collect();
@@ -254,8 +254,8 @@ impl Launch {
         self.command.extend(arguments.into_iter().map(Into::into));
     }
 
-    /// The command with its standard input, since a keeper's own is taken, and with its complaints in a file, so that
-    /// they do not stand in the middle of a line.
+    /// The command with its standard input, since a keeper's own input is taken, and with its error output in a file, so
+    /// that error messages do not stand in the middle of a line.
     pub fn whole_command(&self, complaints: &Path) -> Vec<String> {
         let name = |path: &Path| path.to_string_lossy().into_owned();
         let nothing = Path::new("/dev/null");
@@ -268,88 +268,88 @@ impl Launch {
     }
 }
 
-/// What happens in a program, whichever it is.
+/// An event of any program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramEvent {
-    /// It says something.
+    /// The program says something.
     Text(String),
-    /// It thinks.
+    /// The program thinks something.
     Thinking(String),
-    /// It begins to use a tool.
+    /// The program begins to use a tool.
     ToolStart {
-        /// Its name of the call.
+        /// The program's id of the call.
         id: String,
-        /// Its name of the tool.
+        /// The program's name of the tool.
         tool: String,
-        /// What the tool is given.
+        /// The input of the tool.
         input: Value,
-        /// Whether it is one of the runtime's own, whose call the bridge sees itself.
+        /// Set if it is one of the runtime's own tools, whose calls the bridge sees itself.
         of_runtime: bool,
     },
-    /// A tool is done.
+    /// A call of a tool has ended.
     ToolEnd {
-        /// Its name of the call.
+        /// The program's id of the call.
         id: String,
-        /// Whether it failed.
+        /// Set if the call failed.
         failed: bool,
-        /// What the model is told.
+        /// The result that the model is told.
         result: String,
-        /// Whether what it began goes on, so that nothing is known of its end.
+        /// Set if a command that the call began goes on, so that its end is unknown.
         goes_on: bool,
     },
-    /// It asks its provider again.
+    /// The program asks its provider again.
     Retrying(String),
-    /// Something else that is worth a line.
+    /// Something else that deserves a line.
     Note(String),
-    /// A line for its standard input.
+    /// A line for the program's standard input.
     Say(String),
-    /// Nothing more is said to it.
+    /// The input is closed: the program gets no more lines.
     Close,
 }
 
-/// What a call of a tool does, as far as evidence needs it.
+/// The effect of a tool call, as far as evidence needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallEffect {
-    /// It runs a command line.
+    /// The call runs a command line.
     Command(String),
-    /// It writes files.
+    /// The call writes these files.
     Writes(Vec<String>),
-    /// Anything else.
+    /// The call does something else.
     Other,
 }
 
-/// What a program said so far.
+/// Everything that a program has said so far.
 #[derive(Debug, Default)]
 pub struct Heard {
-    /// Its last words.
+    /// The text of its last message.
     pub text: String,
     /// Its name of the conversation.
     pub session: Option<String>,
     /// The model that answered.
     pub model: Option<String>,
-    /// What it used, by its own account.
+    /// The tokens that it used, by its own account.
     pub usage: Usage,
-    /// What its provider failed with.
+    /// The failure of its provider, with the message.
     pub failure: Option<(ModelFailure, String)>,
-    /// Whether it said that it was interrupted.
+    /// Set if it said that it was interrupted.
     pub is_interrupted: bool,
-    /// Whether it said that it is done.
+    /// Set if it said that it is done.
     pub is_over: bool,
-    /// Whether it was told nothing more after its end: how its process ends then means nothing.
+    /// Set if its input was closed after its own word for the end: the end of its process then means nothing.
     pub ended_by_word: bool,
-    /// Whether what it says next is another message.
+    /// Set if its next text begins another message.
     pub begins_anew: bool,
-    /// What it is still to be told.
+    /// The lines that it is still to be told.
     pub says: VecDeque<Value>,
-    /// Its words for what it may do.
+    /// Its words for the tools that it may use.
     pub may: Vec<&'static str>,
-    /// Tools that it has told of and that have not ended.
+    /// The ids of tool calls that have begun and not ended.
     pub running: Vec<String>,
-    /// The last line that it wrote among its events and that is none: what it complains about.
+    /// The last line among its events that is no event: usually a complaint.
     pub stray: String,
 }
 
-/// Reads what a program writes, a line at a time.
+/// Reads the output of a program, line by line.
 #[derive(Debug)]
 pub struct ProgramReader {
     program: &'static Program,
@@ -357,18 +357,18 @@ pub struct ProgramReader {
     heard: Heard,
 }
 
-/// A line longer than this is passed over.
+/// The most bytes of a line; the rest of a longer one is dropped.
 const LONGEST_LINE: usize = 16 << 20;
-/// Bytes of a line for people that are kept.
+/// The most bytes that are kept of a line for people.
 const LONGEST_STRAY: usize = 4 << 10;
 
 impl Program {
-    /// What stands before the command of a program that speaks the Agent Client Protocol.
+    /// The prefix of an engine's name whose rest is the command of a program with the Agent Client Protocol.
     pub const ACP: &str = "acp:";
-    /// The file in which some leave what they used.
+    /// The file in which some programs leave their usage.
     pub const USAGE_FILE: &str = "usage.json";
 
-    /// The program with a name.
+    /// Returns the program with a name.
     pub fn named(name: &str) -> Option<&'static Self> {
         if name.starts_with(Self::ACP) {
             return Some(&acp::PROGRAM);
@@ -376,34 +376,34 @@ impl Program {
         PROGRAMS.into_iter().find(|program| program.name == name)
     }
 
-    /// The words of a command that is a part of an engine's name.
+    /// Returns the words of a command that is a part of an engine's name.
     pub fn command_of(name: &str) -> Vec<String> {
         let command = name.strip_prefix(Self::ACP).unwrap_or_default();
         command.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// What asks it to stop without ending it, where it listens while it works.
+    /// Returns the line that asks it to stop without ending it; none if it does not listen while it works.
     pub fn cancel(&self, session: &str) -> Option<String> {
         self.cancel.map(|line| line(session).to_string())
     }
 
-    /// Whether it can ask a provider with this interface.
+    /// Returns true if it can ask a provider with this interface.
     pub fn speaks(&self, api: &str) -> bool {
         self.apis.contains(&api)
     }
 
-    /// How it is started for a task.
+    /// Returns the command and the files that start it for a task.
     pub fn launch(&self, task: &ProgramTask<'_>) -> Launch {
         (self.launch)(task)
     }
 
-    /// What it used, from the text of the file [`Self::USAGE_FILE`] that some leave in the folder of their task.
+    /// Returns its usage, from the text of the file [`Self::USAGE_FILE`] that some leave in the folder of their task.
     pub fn usage_left(&self, text: &[u8]) -> Option<Usage> {
         let read = self.usage_left?;
         serde_json::from_slice(text).ok().map(|value| read(&value))
     }
 
-    /// Reads what it writes.
+    /// Returns a reader for its output.
     pub fn reader(&'static self, launch: &Launch) -> ProgramReader {
         ProgramReader {
             program: self,
@@ -416,7 +416,7 @@ impl Program {
         }
     }
 
-    /// What a call of one of its tools does.
+    /// Returns the effect of a call of one of its tools.
     pub fn effect(&self, tool: &str, input: &Value) -> CallEffect {
         let field = |rows: &[(&str, &'static str)]| {
             let row = rows.iter().find(|(name, _)| *name == tool);
@@ -438,7 +438,7 @@ impl Program {
         }
     }
 
-    /// Its names of the tools of a task, and our names of those that it does not have.
+    /// Returns its names of the tools of a task, and our names of those that it does not have.
     pub fn tools<'a>(&self, ours: &'a [String]) -> (Vec<&'static str>, Vec<&'a str>) {
         let (mut theirs, mut missing) = (Vec::new(), Vec::new());
         for tool in ours {
@@ -453,14 +453,14 @@ impl Program {
 }
 
 impl Heard {
-    /// Takes note that it is over by its own word, and that it is told nothing more.
+    /// Notes that it is over by its own word, and closes its input.
     fn end(&mut self, on_event: &mut dyn FnMut(ProgramEvent)) {
         self.is_over = true;
         self.ended_by_word = true;
         on_event(ProgramEvent::Close);
     }
 
-    /// What is said next, now that the one before was answered.
+    /// Tells it the next line, after the one before was answered.
     fn say_next(&mut self, on_event: &mut dyn FnMut(ProgramEvent)) {
         self.says.pop_front();
         if let Some(next) = self.says.front() {
@@ -470,7 +470,7 @@ impl Heard {
 }
 
 impl ProgramReader {
-    /// Takes the next bytes, however they are cut. Only line feeds end a line.
+    /// Reads the next bytes, in pieces of any size. Only line feeds end a line.
     pub fn push(&mut self, bytes: &[u8], on_event: &mut dyn FnMut(ProgramEvent)) {
         for byte in bytes {
             match byte {
@@ -481,12 +481,12 @@ impl ProgramReader {
         }
     }
 
-    /// What was heard so far.
+    /// Returns everything that was heard so far.
     pub fn heard(&self) -> &Heard {
         &self.heard
     }
 
-    /// What was heard until its end.
+    /// Reads the last line and returns everything that was heard.
     pub fn finish(mut self, on_event: &mut dyn FnMut(ProgramEvent)) -> Heard {
         self.take_line(on_event);
         self.heard
@@ -497,7 +497,7 @@ impl ProgramReader {
         if let Ok(value @ Value::Object(_)) = serde_json::from_slice(&line) {
             return (self.program.take)(&mut self.heard, &value, on_event);
         }
-        // What is no JSON is for people, on whichever stream it came.
+        // A line that is no JSON is for people, from either stream.
         let text = String::from_utf8_lossy(line.get(..LONGEST_STRAY).unwrap_or(&line));
         if !text.trim().is_empty() {
             text.trim().clone_into(&mut self.heard.stray);
@@ -505,23 +505,23 @@ impl ProgramReader {
     }
 }
 
-/// How a program's attempt ended, whatever it says of itself.
+/// The end of a program's attempt, no matter what the program says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramVerdict {
-    /// It answered.
+    /// The program gave an answer.
     Answered,
-    /// It was stopped.
+    /// The program was stopped.
     Interrupted,
-    /// Its time was up.
+    /// The attempt reached its time limit.
     TimedOut,
-    /// Its provider failed it.
+    /// Its provider failed, with this message.
     ModelFailed(ModelFailure, String),
-    /// It did something that is no answer.
+    /// The attempt ended without an answer, for this reason.
     NoAnswer(String),
 }
 
-/// Decides how an attempt ended: by what the keeper saw, then by what the provider did, then by whether there is an
-/// answer and an end. Exit codes and words for success decide nothing alone.
+/// Decides how an attempt ended: by the keeper's report, then by the provider's failure, then by the presence of an answer
+/// and of an end. Exit codes and words for success decide nothing alone.
 pub fn verdict(heard: &Heard, report: &Report) -> ProgramVerdict {
     match report.why {
         _ if heard.ended_by_word => {}
@@ -550,7 +550,7 @@ pub fn verdict(heard: &Heard, report: &Report) -> ProgramVerdict {
     }
 }
 
-/// What a status of a provider's means.
+/// The failure that a provider's HTTP status means.
 fn failure_of_status(status: Option<u64>) -> ModelFailure {
     match status {
         Some(401 | 403) => ModelFailure::Auth,
@@ -563,7 +563,7 @@ fn failure_of_status(status: Option<u64>) -> ModelFailure {
     }
 }
 
-/// The words of a tool's result: a text, or the texts of its blocks.
+/// The text of a tool's result: a text, or the texts of its blocks.
 fn words_of(result: &Value) -> String {
     match result {
         Value::String(text) => text.clone(),

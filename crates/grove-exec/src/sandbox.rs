@@ -1,10 +1,10 @@
-//! What a process and everything below it is kept from, held by the kernel.
+//! Restrictions on a process and everything below it, enforced by the kernel.
 //!
-//! A step between the keeper and the program puts it on itself and becomes the program: there is no way back, no moment
-//! before it, and no unsafe code between fork and exec. What the kernel could hold is said in the report; nothing is
-//! claimed that was not put on.
+//! A step between the keeper and the program restricts itself and becomes the program: there is no way back, no moment
+//! before it, and no unsafe code between fork and exec. The report lists what the kernel enforced, and claims nothing that
+//! was not put in force.
 //!
-//! Not used: process namespaces. What one would add is held by the rules on signals and on looking into processes.
+//! Not used: process namespaces. What one would add is enforced by the rules on signals and on looking into processes.
 
 mod file_rules;
 mod readable;
@@ -25,14 +25,14 @@ pub(crate) use view::ViewError;
 
 use crate::processes::read_proc;
 
-/// No file of a command grows beyond this.
+/// The size beyond which no file of a command grows.
 const MOST_FILE: u64 = 8 << 30;
-/// A tree has no more processes and threads.
+/// The most processes and threads that a tree may have.
 pub(crate) const MOST_TASKS: u64 = 4_096;
-/// Programs of a tree end before others when the machine has no memory left.
+/// The score with which programs of a tree end before others when the machine has no memory left.
 const FIRST_WITHOUT_MEMORY: &str = "800";
 
-/// What of root's powers is left: those over the files of a container that belong to somebody else, and becoming less.
+/// The powers of root that are left: those over files of other users in a container, and changing to another user.
 const KEPT_POWERS: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)
@@ -41,27 +41,27 @@ const KEPT_POWERS: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::SETUID);
 
-/// What a tree is kept from.
+/// The restrictions on a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sandbox {
-    /// The folders that it may write to, with everything below them. Devices that swallow or make bytes are always
+    /// The folders to which it may write, with everything below them. Devices that swallow or make bytes are always
     /// open.
     pub writes: Vec<PathBuf>,
-    /// What it is kept from beside writing. With it, what the kernel cannot hold is missing from the report; without
-    /// it, a tree that the kernel cannot keep from writing is not started.
+    /// The restrictions beside writing. With them, those that the kernel cannot enforce are missing from the report; without
+    /// them, a tree whose writes the kernel cannot restrict is not started.
     pub seclusion: Option<Seclusion>,
 }
 
-/// What a tree is kept from beside writing: files that are not its business, other processes, the network.
+/// The restrictions on a tree beside writing: on files that are not its business, other processes, the network.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seclusion {
-    /// What it may read and run, with everything below.
+    /// The paths that it may read and run, with everything below.
     pub reads: Vec<PathBuf>,
-    /// What of that it may not read, and what it may not write wherever it lies.
+    /// The paths that it may not read, even below `reads`, and may not write, wherever they lie.
     pub hidden: Vec<PathBuf>,
-    /// What it may read and not write, wherever it lies: files by which a person's other programs find what they run.
+    /// The paths that it may read and not write, wherever they lie: files by which a person's other programs find what they run.
     pub guarded: Vec<PathBuf>,
-    /// Whether it may use the network.
+    /// Set if it may use the network.
     pub network: bool,
 }
 
@@ -75,26 +75,26 @@ impl Sandbox {
     }
 }
 
-/// Something that the kernel holds.
+/// A restriction that the kernel enforces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Held {
-    /// Writing is held to some folders.
+    /// Writing is limited to some folders.
     Writes,
-    /// Reading is held to some folders.
+    /// Reading is limited to some folders.
     Reads,
     /// There is no network, and no other way to talk to processes outside.
     Network,
-    /// Signals reach the own tree alone.
+    /// Signals reach the tree's own processes alone.
     Signals,
-    /// System calls that lead round the rest are refused.
+    /// System calls that lead round the other restrictions are refused.
     SystemCalls,
-    /// Modes, owners, times and attributes of files are held like writing.
+    /// Modes, owners, times and attributes of files are limited like writing.
     Attributes,
 }
 
 impl Held {
-    /// Everything that a secluded tree is kept from where the kernel has it all.
+    /// The restrictions on a secluded tree where the kernel knows all of them.
     pub const ALL: [Self; 6] = [
         Self::Writes,
         Self::Reads,
@@ -118,10 +118,10 @@ impl std::fmt::Display for Held {
     }
 }
 
-/// Why a process cannot be bound.
+/// The reason why a process cannot be restricted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RestrictError {
-    /// It has no view of the file system of its own; another process has to do without one.
+    /// It gets no view of the file system of its own; another process has to run without one.
     #[error(transparent)]
     View(#[from] ViewError),
     /// The kernel has no rules on writing, and without them nothing may be started.
@@ -129,7 +129,7 @@ pub(crate) enum RestrictError {
     Rules(Box<dyn std::error::Error>),
 }
 
-/// Binds this process and all that it starts, with a view of the file system of its own or without. There is no way back.
+/// Restricts this process and all that it starts, with or without its own view of the file system. There is no way back.
 pub(crate) fn restrict_this_process(
     sandbox: &Sandbox,
     with_view: bool,
@@ -148,7 +148,7 @@ pub(crate) fn restrict_this_process(
         held.push(Held::Attributes);
     }
     give_up_powers();
-    // A kernel without these rules still refuses system calls, and the report says what it held.
+    // A kernel without these rules still refuses system calls, and the report says what it enforced.
     let rules = file_rules::restrict(sandbox).unwrap_or_default();
     let refused = system_calls::Refused {
         network: seclusion.network,
@@ -167,9 +167,9 @@ pub(crate) fn restrict_this_process(
     Ok(held)
 }
 
-/// No core files, which would hold what the memory held, no file that fills the disk, and no more processes than a large
-/// build has. Processes are counted for each person, so those that are there already come on top; root is not counted,
-/// and the keeper looks after it.
+/// Limits the process: no core files, which would hold the memory's content, no file that fills the disk, and no more
+/// processes than a large build has. The kernel counts processes per person, so those that run already are added; it does
+/// not count those of root, which the keeper counts instead.
 fn limit_resources() {
     for (what, most) in [
         (Resource::Core, 0),
@@ -180,7 +180,7 @@ fn limit_resources() {
             current: Some(most),
             maximum: Some(most),
         };
-        // A lower limit is there already where this is refused.
+        // Where this is refused, a lower limit is there already.
         let _ = setrlimit(what, limit);
     }
     let adjusting = openat(
@@ -189,11 +189,11 @@ fn limit_resources() {
         OFlags::WRONLY | OFlags::CLOEXEC,
         Mode::empty(),
     );
-    // Where it cannot be said, the kernel chooses by size alone.
+    // Where this fails, the kernel chooses the program to end by size alone.
     let _ = adjusting.and_then(|file| rustix::io::write(file, FIRST_WITHOUT_MEMORY.as_bytes()));
 }
 
-/// The number of tasks of all people.
+/// The number of tasks of all users.
 fn tasks_of_the_machine() -> u64 {
     let load = read_proc("/proc/loadavg").unwrap_or_default();
     let load = String::from_utf8_lossy(&load).into_owned();
@@ -202,8 +202,8 @@ fn tasks_of_the_machine() -> u64 {
     tasks.unwrap_or(MOST_TASKS)
 }
 
-/// Whoever is root loses what reaches beyond files: devices, kernel memory, networks, other processes. Programs that it
-/// starts cannot get it back, because new privileges are off.
+/// Takes from root the powers that reach beyond files: devices, kernel memory, networks, other processes. Programs that
+/// it starts cannot get them back, because new privileges are off.
 fn give_up_powers() {
     let Ok(now) = rustix::thread::capabilities(None) else {
         return;
@@ -213,6 +213,6 @@ fn give_up_powers() {
         permitted: now.permitted & KEPT_POWERS,
         inheritable: CapabilitySet::empty(),
     };
-    // Giving up is never refused.
+    // The kernel never refuses to take powers away.
     let _ = set_capabilities(None, sets);
 }

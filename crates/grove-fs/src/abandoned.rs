@@ -1,7 +1,7 @@
 //! Files that a writer left behind when it was killed.
 //!
-//! Whoever writes holds a lock on its temporary file, which the kernel gives up with the process, wherever that ran. So
-//! a temporary file that can be locked is nobody's, and the next who writes into the folder removes it.
+//! A writer holds a lock on its temporary file, which the kernel gives up with the process, wherever that ran. So a
+//! temporary file that can be locked has no writer, and the next process that writes into the folder removes it.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -20,7 +20,7 @@ pub(crate) fn name(file: &OsStr, unique: u32) -> OsString {
     OsString::from(format!(".{file}.{}.{unique}.tmp", std::process::id()))
 }
 
-/// Whether a name is one that [`name`] gives: `.file.1234.0.tmp`.
+/// Returns true if a name is one that [`name`] gives: `.file.1234.0.tmp`.
 fn is_temporary(name: &[u8]) -> bool {
     let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
     let mut parts = name.rsplit(|b| *b == b'.');

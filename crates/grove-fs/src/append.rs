@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 
 use crate::error::FsError;
 
-/// How long another process may take to complete a file.
+/// The longest wait for another process to complete a file.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// A file that is written to at its end.
@@ -22,7 +22,7 @@ pub struct AppendedFile {
 }
 
 impl AppendedFile {
-    /// Opens a file that is the user's alone, making it and its folders. `most` is how long it may become.
+    /// Opens a file that is the user's alone, making it and its folders. `most` is the length that it may reach.
     pub fn open(path: &Path, most: u64) -> Result<Self, FsError> {
         let fail = |error: std::io::Error| FsError::new("open", path, error);
         if let Some(folder) = path.parent() {
@@ -55,13 +55,13 @@ impl AppendedFile {
     }
 }
 
-/// A file that somebody else appends lines to, read as it grows.
+/// A file that another process appends lines to, read as it grows.
 #[derive(Debug)]
 pub struct GrowingFile {
     file: File,
     /// The beginning of a line whose end has not come.
     rest: Vec<u8>,
-    /// Whether what is read next up to the end of a line is a part of one whose beginning is not read.
+    /// Set if the bytes up to the next end of a line belong to a line whose beginning is not read.
     is_inside_line: bool,
 }
 
@@ -93,7 +93,7 @@ impl GrowingFile {
         Some(opened)
     }
 
-    /// How long ago it was last written to, in milliseconds.
+    /// The time since it was last written to, in milliseconds.
     pub fn age_ms(&self) -> u64 {
         let written = self.file.metadata().and_then(|about| about.modified());
         let age = written.ok().and_then(|at| at.elapsed().ok());
@@ -103,7 +103,7 @@ impl GrowingFile {
     /// The whole lines that came since the last time, some of them when there are many.
     pub fn lines(&mut self) -> Vec<String> {
         let mut read = (&self.file).take(PORTION);
-        // What cannot be read now may be read the next time.
+        // Bytes that cannot be read now may be read the next time.
         let _ = read.read_to_end(&mut self.rest);
         if self.is_inside_line {
             let end = self.rest.iter().position(|byte| *byte == b'\n');
@@ -123,8 +123,8 @@ impl GrowingFile {
     }
 }
 
-/// Makes a file that only grows what it should be: what is not so is cut off, from the line that differs on, and what is
-/// missing is added. One process at a time does so.
+/// Gives a file that only grows the content that it should have: it is cut off before the first line that differs, and
+/// what is missing is added. One process at a time does so.
 pub fn complete(path: &Path, wanted: &[u8]) -> Result<(), FsError> {
     let fail = |error: std::io::Error| FsError::new("write", path, error);
     if let Some(folder) = path.parent() {
@@ -154,9 +154,9 @@ pub fn complete(path: &Path, wanted: &[u8]) -> Result<(), FsError> {
     file.sync_data().map_err(fail)
 }
 
-/// How a file is opened that is the user's alone and grows at its end.
+/// The options to open a file that is the user's alone and grows at its end.
 fn own_file() -> OpenOptions {
-    // A link or a pipe that somebody put there must not be followed or waited for.
+    // A link or a pipe that another process put there must not be followed or waited for.
     let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
     let mut options = File::options();
     options
@@ -181,7 +181,7 @@ mod tests {
             complete(&path, wanted).unwrap();
             assert_eq!(std::fs::read(&path).unwrap(), wanted, "cut at {cut}");
         }
-        // What somebody else wrote behind it or into it goes.
+        // Bytes that another process wrote behind it or into it go.
         for wrong in [
             &b"{\"a\":1}\nx\n{\"c\":3}\n"[..],
             b"no\n",

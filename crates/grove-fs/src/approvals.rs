@@ -19,7 +19,7 @@ const MAX_LISTED: usize = 100_000;
 pub struct Approval {
     /// The digest of its text.
     pub digest: String,
-    /// What it is, for people.
+    /// The description that people read.
     pub about: String,
 }
 
@@ -35,20 +35,20 @@ impl Approvals {
         Self { folder }
     }
 
-    /// Whether something with this very digest was approved.
+    /// Returns true if something with this very digest was approved.
     pub fn has(&self, digest: &str) -> bool {
         let is_digest = digest.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_digest && self.read(digest).is_some()
     }
 
-    /// Remembers that somebody approved something.
+    /// Remembers that the user approved something.
     pub fn store(&self, approval: &Approval) -> Result<(), FsError> {
         let file = self.file_of(&approval.digest);
         files::make_own_folder(&file)?;
         atomic::write_mode(&file, approval.about.as_bytes(), 0o600)
     }
 
-    /// Takes one back.
+    /// Removes an approval, if it is there.
     pub fn remove(&self, approval: &Approval) -> Result<(), FsError> {
         files::remove(&self.file_of(&approval.digest))
     }

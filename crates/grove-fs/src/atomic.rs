@@ -13,7 +13,7 @@ use crate::abandoned;
 use crate::error::FsError;
 use crate::spot::Spot;
 
-/// Whether the content must survive a power cut.
+/// The choice between content that can be made again and content that must survive a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// It is checked when read and can be made again.
@@ -27,7 +27,7 @@ pub fn write(path: &Path, content: &[u8], durability: Durability) -> Result<(), 
     write_with_mode(path, content, durability, None)
 }
 
-/// Replaces a file that nobody but its owner may read, or whose mode is known.
+/// Replaces a file that only its owner may read, or whose mode is known.
 pub fn write_mode(path: &Path, content: &[u8], mode: u32) -> Result<(), FsError> {
     write_with_mode(path, content, Durability::Durable, Some(mode))
 }
@@ -38,7 +38,7 @@ pub fn create_at(spot: &Spot, content: &[u8], mode: Option<u32>) -> Result<(), F
     put(spot, content, Durability::Durable, mode, &mut place_new)
 }
 
-/// Whether a file was replaced.
+/// The outcome of replacing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replaced {
     /// It has the new content.
@@ -49,8 +49,8 @@ pub enum Replaced {
 
 /// Replaces a file that still has the content it was read with, and keeps its mode.
 ///
-/// The look is the last thing before the renaming. Processes that agree on a lock lose nothing at all;
-/// somebody else's save in the moment between the two is what no file system guards against.
+/// The look is the last thing before the renaming. Processes that agree on a lock lose nothing at all; no file system
+/// guards against a program that saves without the lock in the moment between the two.
 pub fn replace_at(spot: &Spot, before: &[u8], after: &[u8]) -> Result<Replaced, FsError> {
     replace_through(spot, before, after, None, &mut rename_once)
 }
@@ -100,8 +100,8 @@ fn write_with_mode(
     put(&Spot::at(path)?, content, durability, mode, &mut place)
 }
 
-/// How a file that is written, under a name of its own in the folder of its place, gets its name. A parameter,
-/// so that tests can refuse it.
+/// The step that gives a written file its name, after it had one of its own in the same folder. A parameter, so that
+/// tests can refuse it.
 type Rename<'a> = dyn FnMut(&Spot, &OsStr) -> std::io::Result<()> + 'a;
 
 /// Writes a file beside its place and puts it there; what was written is gone when that fails.
@@ -146,7 +146,7 @@ impl Temporary {
             let unique = NEXT.fetch_add(1, Ordering::Relaxed);
             let name = abandoned::name(spot.name(), unique);
             let file = std::fs::File::from(rustix::fs::openat(spot.folder(), &name, flags, first)?);
-            // Whoever clears what dead writers left may have been faster than the lock.
+            // A process that clears what dead writers left may have been faster than the lock.
             if file.try_lock().is_ok() && rustix::fs::fstat(&file)?.st_nlink > 0 {
                 return Ok(Self { name, file });
             }
@@ -185,7 +185,7 @@ fn patiently(spot: &Spot, from: &OsStr, once: &mut Rename<'_>) -> std::io::Resul
     once(spot, from)
 }
 
-/// Whether a refusal (EBUSY, EPERM, EACCES) may be over in a moment.
+/// Returns true if a refusal (EBUSY, EPERM, EACCES) may be over in a moment.
 fn may_pass(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{PermissionDenied, ResourceBusy};
     matches!(error.kind(), ResourceBusy | PermissionDenied)

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::stamp::{FileFacts, wanted};
 
-/// What links below a root may do.
+/// The rule for links below a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
     /// Lead anywhere: the root belongs to the user.
@@ -47,7 +47,7 @@ pub(crate) fn open_folder(
     )
 }
 
-/// What a path leads to, without opening it for reading.
+/// The facts about the target of a path, without opening it for reading.
 pub(crate) fn look(root: BorrowedFd<'_>, path: &CStr, links: Links) -> Result<FileFacts, Errno> {
     match links {
         Links::Follow => {
@@ -59,19 +59,19 @@ pub(crate) fn look(root: BorrowedFd<'_>, path: &CStr, links: Links) -> Result<Fi
     }
 }
 
-/// What a path's own last entry is; links in its last part are not followed.
+/// The facts about a path's own last entry; links in its last part are not followed.
 pub(crate) fn look_unfollowed(folder: BorrowedFd<'_>, path: &CStr) -> Result<FileFacts, Errno> {
     let found = rustix::fs::statx(folder, path, AtFlags::SYMLINK_NOFOLLOW, wanted())?;
     Ok(FileFacts::from(&found))
 }
 
-/// What an open file is.
+/// The facts about an open file.
 pub(crate) fn look_at(file: BorrowedFd<'_>) -> Result<FileFacts, Errno> {
     let found = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted())?;
     Ok(FileFacts::from(&found))
 }
 
-/// Whether a file lies in a file system that the kernel makes up: `/proc`, `/sys` and their kin.
+/// Returns true if a file lies in a file system that the kernel makes up: `/proc`, `/sys` and their kin.
 pub(crate) fn is_pseudo(file: BorrowedFd<'_>) -> bool {
     const PROC: u64 = 0x9fa0;
     const SYS: u64 = 0x6265_6572;
@@ -93,7 +93,7 @@ pub(crate) fn c_path(below: &str) -> Result<CString, Errno> {
     CString::new(path).map_err(|_| Errno::INVAL)
 }
 
-/// Hands over the entries of an open folder but for itself and the one above, until somebody has enough.
+/// Hands over the entries of an open folder but for itself and the one above, until the caller has enough.
 pub(crate) fn each_entry(
     folder: BorrowedFd<'_>,
     mut take: impl FnMut(&CStr, FileType) -> ControlFlow<()>,

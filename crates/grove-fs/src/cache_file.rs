@@ -1,4 +1,4 @@
-//! Cache files: a header with format, version and checksum around bytes that somebody else means.
+//! Cache files: a header with format, version and checksum around bytes that the caller defines.
 //!
 //! A file that is damaged, cut short or of another version reads as absent. Writers replace the
 //! whole file, so several processes can share one.
@@ -15,12 +15,12 @@ use crate::files;
 const MAGIC: [u8; 8] = *b"grovecch";
 const HEADER: usize = 8 + 4 + 8 + 8;
 
-/// What was found where a cache file belongs.
+/// The result of reading a cache file.
 #[derive(Debug)]
 pub enum Cached {
-    /// Its content.
+    /// The content of the file.
     Content(CachedBytes),
-    /// There is none.
+    /// There is no such file.
     Absent,
     /// There is one that cannot be used.
     Damaged,
@@ -30,9 +30,9 @@ pub enum Cached {
 /// were read: moving megabytes by a header's length costs more than remembering it.
 #[derive(Debug)]
 pub struct CachedBytes {
-    /// The whole file.
+    /// The bytes of the whole file.
     pub bytes: Vec<u8>,
-    /// Where the content starts.
+    /// The start of the content.
     pub start: usize,
 }
 

@@ -1,7 +1,7 @@
 //! Documents of a kind in a folder and below: found by name, read beneath the root, bounded.
 //!
 //! Level by level and sorted, so that limits take the first in order whatever the file system says. Hidden
-//! folders are never entered, nor folders that are somebody else's: by name, or because of what is in them.
+//! folders are never entered, nor folders that belong to something else: by name, or because of what is in them.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr};
@@ -21,21 +21,21 @@ use crate::probe_walk::{
 };
 use crate::stamp::Stamp;
 
-/// How many files a thread takes at a time.
+/// The files that a thread takes at a time.
 const CHUNK: usize = 32;
 
-/// What counts and how far to look.
+/// The files that count, and the bounds of the walk.
 #[derive(Debug, Clone, Copy)]
 pub struct DocumentOptions<'a> {
-    /// What links may do.
+    /// The rule for links in the folder.
     pub links: Links,
-    /// Whether a file of this name counts.
+    /// Returns true if a file of this name counts.
     pub wanted: fn(&str) -> bool,
-    /// Whether hidden files and folders count.
+    /// Set if hidden files and folders count.
     pub hidden: bool,
     /// Names of folders that are never entered.
     pub never: &'a [&'a str],
-    /// A folder below the root that has an entry of one of these names is somebody else's.
+    /// The names of entries that make a folder below the root something of its own, which is left out.
     pub foreign: &'a [&'a str],
     /// Folders, by path below the root, that are looked at elsewhere.
     pub not_in: &'a [&'a str],
@@ -56,11 +56,11 @@ pub struct DocumentOptions<'a> {
 pub struct Document<T> {
     /// Its path below the root.
     pub path: String,
-    /// Which file it is and in which version, if it could be opened.
+    /// The file's identity and version, if it could be opened.
     pub stamp: Option<Stamp>,
-    /// How many hard links it has.
+    /// The number of its hard links.
     pub links: u32,
-    /// What became of it.
+    /// The item that was made of it, or what was in the way.
     pub content: Result<T, Trouble>,
 }
 
@@ -77,22 +77,22 @@ pub struct Documents<T> {
     pub folders: Vec<String>,
 }
 
-/// Whoever takes what is in files.
+/// A reader that makes items of the content of files.
 pub trait DocumentReader: Sync {
-    /// What is kept of a file.
+    /// The item that is kept of a file.
     type Item: Send;
 
-    /// Whether some files may be known, so that each is looked at before it is opened.
+    /// Returns true if some files may be known, so that each is looked at before it is opened.
     fn knows_any(&self) -> bool {
         false
     }
 
-    /// What is known of a file that has this stamp.
+    /// The item that is known of a file with this stamp.
     fn known(&self, _path: &str, _stamp: &Stamp) -> Option<Self::Item> {
         None
     }
 
-    /// What is kept of the bytes of a file.
+    /// Makes the item from the bytes of a file.
     fn read(&self, path: &str, bytes: &[u8]) -> Self::Item;
 }
 
@@ -133,7 +133,7 @@ pub fn walk<R: DocumentReader>(
     })
 }
 
-/// Reads files that somebody names by their paths below a root, as a walk would read them.
+/// Reads files that are named by their paths below a root, as a walk would read them.
 pub fn read_files<R: DocumentReader>(
     root: &RootFolder,
     options: &DocumentOptions<'_>,
@@ -160,7 +160,7 @@ struct Walk<'a> {
     folders: Vec<String>,
 }
 
-/// What a folder holds that is worth knowing.
+/// The entries of a folder that count, with the flag of a foreign one.
 #[derive(Default)]
 struct Listing {
     entries: Vec<(CString, FileType)>,
@@ -258,7 +258,7 @@ impl Walk<'_> {
         Ok(listing)
     }
 
-    /// What a link leads to, if it may be followed; a link in the way of a file that counts is said.
+    /// The kind of entry that a link leads to, if it may be followed; otherwise the link is reported.
     fn follow(&mut self, path: &str) -> Option<FileType> {
         let name = CString::new(path).ok()?;
         match beneath::look(self.root, &name, self.options.links) {
@@ -337,7 +337,7 @@ impl<'a> OpenRoot<'a> {
             let mut done = some();
             match second.map(std::thread::ScopedJoinHandle::join) {
                 Some(Ok(others)) => done.extend(others),
-                // What went wrong there is passed on: a part of the files must not be taken for all.
+                // A panic there is passed on: a part of the files must not be taken for all.
                 Some(Err(panic)) => std::panic::resume_unwind(panic),
                 None => {}
             }
@@ -374,7 +374,7 @@ impl<'a> OpenRoot<'a> {
         document
     }
 
-    /// Takes what is known of a file that has not changed; it is not opened.
+    /// Takes the known item of a file that has not changed; the file is not opened.
     fn is_known<R: DocumentReader>(&self, document: &mut Document<R::Item>, read: &R) -> bool {
         let Ok(name) = CString::new(document.path.as_str()) else {
             return false;

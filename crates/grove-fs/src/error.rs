@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[error("could not {action} {}", path.display())]
 pub struct FsError {
-    /// What was tried, as a verb: `read`, `create`.
+    /// The action that was tried, as a verb: `read`, `create`.
     pub action: &'static str,
-    /// On what.
+    /// The path that it was tried on.
     pub path: PathBuf,
-    /// Why it failed.
+    /// The reason why it failed.
     #[source]
     pub source: std::io::Error,
 }
@@ -25,7 +25,7 @@ impl FsError {
         }
     }
 
-    /// Whether the path does not exist.
+    /// Returns true if the path does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(
             self.source.kind(),
@@ -33,7 +33,7 @@ impl FsError {
         )
     }
 
-    /// Whether the kernel refused a path that leads out of the folder it must stay in.
+    /// Returns true if the kernel refused a path that leads out of the folder it must stay in.
     pub fn leads_out(&self) -> bool {
         let refused = [rustix::io::Errno::XDEV, rustix::io::Errno::LOOP];
         let number = self.source.raw_os_error();

@@ -15,7 +15,7 @@ use crate::beneath::{self, Links};
 use crate::error::FsError;
 use crate::probe_walk::{RootFolder, is_printable};
 
-/// How far to look.
+/// The bounds of a search for names.
 #[derive(Debug, Clone, Copy)]
 pub struct NamesOptions<'a> {
     /// Folder levels below the folder that are opened.
@@ -24,20 +24,20 @@ pub struct NamesOptions<'a> {
     pub max_entries: usize,
     /// Entries whose names are read in all; beyond, nothing is known of them.
     pub max_read: usize,
-    /// Folders, by path below the folder, that are somebody else's.
+    /// Folders, by path below the folder, that belong to something else and are not entered.
     pub not_in: &'a BTreeSet<String>,
     /// File names at the top that are left out.
     pub except: &'a [&'a str],
 }
 
-/// What was found.
+/// The names that were found.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct FileNames {
     /// Paths of regular files below the folder. One that ends in a slash is a folder too deep to be opened.
     pub names: Vec<String>,
     /// Entries that were not looked at.
     pub not_seen: usize,
-    /// There are more entries than were counted.
+    /// Set if there are more entries than were counted.
     pub uncounted: bool,
     /// Links that lead out of the folder or nowhere.
     pub links_out: usize,
@@ -45,7 +45,7 @@ pub struct FileNames {
     pub left_out: Vec<(String, LeftOut)>,
 }
 
-/// Why an entry of a folder is not among its names.
+/// The reasons why an entry of a folder is not among its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftOut {
     /// Its name begins with a dot, or is `node_modules`.
@@ -165,7 +165,7 @@ impl NameWalk<'_> {
                 FileType::Directory if !self.options.not_in.contains(&below) => deeper.push(below),
                 FileType::Symlink => self.link(below),
                 FileType::Directory => {}
-                // What is neither a file nor a folder is nothing that can be read.
+                // An entry that is neither a file nor a folder cannot be read.
                 _ => self.found.leave_out(below, LeftOut::Special),
             }
         }

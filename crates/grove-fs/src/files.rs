@@ -45,19 +45,19 @@ pub fn canonical(path: &Path) -> Result<PathBuf, FsError> {
     std::fs::canonicalize(path).map_err(|error| FsError::new("resolve", path, error))
 }
 
-/// Whether a folder that is there is another one or lies below it, whatever links lead there.
+/// Returns true if a folder that is there is another one or lies below it, whatever links lead there.
 pub fn is_below(folder: &Path, top: &Path) -> bool {
     canonical(folder)
         .and_then(|folder| Ok(folder.starts_with(canonical(top)?)))
         .unwrap_or_default()
 }
 
-/// Which folder is at a path.
+/// The identity of the folder at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FolderIdentity {
     /// Its device and inode.
     pub id: FileId,
-    /// When it was made, in nanoseconds, where the file system knows.
+    /// The time at which it was made, in nanoseconds, where the file system knows it.
     pub born: Option<i64>,
 }
 
@@ -84,14 +84,14 @@ pub fn folder_identity(path: &Path) -> Result<FolderIdentity, FsError> {
 }
 
 /// Reads a regular file of at most `limit` bytes that is the user's alone; none where it, its folder or the one above
-/// may be written by somebody else, or one of the folders further up be replaced.
+/// may be written by another user, or one of the folders further up be replaced.
 pub(crate) fn read_own(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FsError> {
     for (above, part) in path.ancestors().enumerate() {
         let metadata = look_at(part)?;
         let is_sticky = metadata.mode() & 0o1000 != 0;
         let others = match above {
             0..=OWN_FOLDERS => 0o022,
-            // In a sticky folder everybody has files of their own.
+            // In a sticky folder all users have files of their own.
             _ if is_sticky => 0,
             _ => 0o002,
         };
@@ -102,19 +102,19 @@ pub(crate) fn read_own(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FsErr
     read_bounded(path, limit).map(Some)
 }
 
-/// Whether what a path leads to belongs to another user, or everybody may write it.
+/// Returns true if the target of a path belongs to another user, or may be written by all.
 pub fn belongs_to_others(path: &Path) -> Result<bool, FsError> {
     Ok(is_others(&look_at(path)?, 0o002))
 }
 
-/// Whether somebody else may change it: its owner, or those whom its mode lets write. Whoever is root trusts everybody's.
+/// Returns true if another user may change it: its owner, or those whom its mode lets write. Root trusts all files.
 fn is_others(metadata: &std::fs::Metadata, writers: u32) -> bool {
     let user = rustix::process::geteuid().as_raw();
     let is_own = user == 0 || [0, user].contains(&metadata.uid());
     !is_own || metadata.mode() & writers != 0
 }
 
-/// How many of the folders above a file that is the user's alone are Grove's own.
+/// The number of folders above a file of the user's alone that are Grove's own.
 const OWN_FOLDERS: usize = 2;
 
 /// Makes the folder of a file that is the user's alone, and keeps others from writing into it and the one above.
@@ -146,7 +146,7 @@ pub fn make_closed_folder(path: &Path) -> Result<(), FsError> {
     made.map_err(|error| FsError::new("create", path, error))
 }
 
-/// Keeps everybody but its owner from a file or folder, if it is there and the user's own. Others' are left as they are.
+/// Keeps all but its owner from a file or folder, if it is there and the user's own. Others' are left as they are.
 pub fn close(path: &Path) -> Result<(), FsError> {
     let metadata = match std::fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
@@ -179,7 +179,7 @@ pub fn make_closed_file(path: &Path) -> Result<(), FsError> {
     }
 }
 
-/// Whether a file system is mounted at a path; what is not known is not.
+/// Returns true if a file system is mounted at a path; false where that is not known.
 pub fn is_mount_root(path: &Path) -> bool {
     use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
     let found = statx(CWD, path, AtFlags::empty(), StatxFlags::TYPE);
@@ -195,33 +195,33 @@ pub fn mode(path: &Path) -> Result<u32, FsError> {
     Ok(look_at(path)?.mode() & 0o7777)
 }
 
-/// How many bytes what a path leads to has.
+/// The size of the target of a path, in bytes.
 pub fn size(path: &Path) -> Result<u64, FsError> {
     Ok(look_at(path)?.len())
 }
 
-/// Whether a path leads to a folder.
+/// Returns true if a path leads to a folder.
 pub fn is_folder(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
 
-/// Whether a path leads to a plain file.
+/// Returns true if a path leads to a plain file.
 pub fn is_file(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
-/// Whether a path is itself a link.
+/// Returns true if a path is itself a link.
 pub fn is_link(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
 }
 
-/// What a link says that it leads to, from its own folder, whether or not anything is there.
+/// The target that a link names, from its own folder, whether or not anything is there.
 pub fn link_target(path: &Path) -> Result<PathBuf, FsError> {
     let target = std::fs::read_link(path).map_err(|error| FsError::new("read", path, error))?;
     Ok(path.parent().unwrap_or(path).join(target))
 }
 
-/// Where the links on the way to a path lead, one after the other: somebody may change any of them.
+/// The targets of the links on the way to a path, one after the other: any of them may change.
 pub fn link_targets(path: &Path) -> Vec<PathBuf> {
     const MOST: usize = 40;
     let mut targets: Vec<PathBuf> = Vec::new();
@@ -254,12 +254,12 @@ pub fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// Whether anything is at a path, a dangling link included.
+/// Returns true if anything is at a path, a dangling link included.
 pub fn is_there(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
-/// Whether this process may read what a path leads to.
+/// Returns true if this process may read the target of a path.
 pub fn may_read(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok()
 }

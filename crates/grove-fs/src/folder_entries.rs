@@ -20,10 +20,10 @@ use crate::error::FsError;
 use crate::probe_walk::RootFolder;
 use crate::stamp::{FileFacts, Stamp};
 
-/// How much of a folder is scanned.
+/// The bounds of a scan.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanBounds {
-    /// Entries in all.
+    /// The most entries in all.
     pub max_entries: usize,
     /// Folder levels below the folder.
     pub max_depth: usize,
@@ -37,20 +37,20 @@ pub struct FolderEntry {
     /// Its path below the folder; empty for the folder itself. Bytes that are no text are escaped, and backslashes
     /// too, so that no two names are written alike.
     pub path: String,
-    /// What it was.
+    /// The content that it had.
     pub content: EntryContent,
     location: CString,
     stamp: EntryStamp,
 }
 
-/// What an entry is.
+/// The kind and content of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryContent {
-    /// A regular file.
+    /// A regular file with its digest.
     File {
         /// The BLAKE3 digest of its bytes; none if it could not be read.
         digest: Option<[u8; 32]>,
-        /// Whether anybody may execute it.
+        /// Set if any user may execute it.
         executable: bool,
     },
     /// A link, by what it says that it leads to.
@@ -58,13 +58,13 @@ pub enum EntryContent {
         /// The target as it is written.
         target: String,
     },
-    /// A folder.
+    /// A folder, whose entries are separate.
     Folder,
     /// A pipe, a socket or a device.
     Special,
 }
 
-/// What changes whenever an entry does.
+/// The fields that change whenever an entry does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct EntryStamp {
     stamp: Stamp,
@@ -86,19 +86,19 @@ impl EntryStamp {
     }
 }
 
-/// What a scan found.
+/// The result of a scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderScan {
     /// The folder itself and all entries, those of a folder behind it.
     pub entries: Vec<FolderEntry>,
-    /// Why not everything could be scanned; what is missing then is anybody's guess.
+    /// The reason why not everything could be scanned; what is missing then is not known.
     pub problem: Option<String>,
-    /// When the scan began.
+    /// The time at which the scan began.
     started: i64,
 }
 
 impl FolderScan {
-    /// Whether no entry changed so shortly before the scan that its stamp proves nothing.
+    /// Returns true if the scan is whole and no entry changed so shortly before it that its stamp proves nothing.
     pub fn is_settled(&self) -> bool {
         let settled = |entry: &FolderEntry| entry.stamp.stamp.settled_before(self.started);
         self.problem.is_none() && self.entries.iter().all(settled)
@@ -116,16 +116,16 @@ impl FolderScan {
     }
 }
 
-/// What is known before a scan.
+/// The facts that are known before a scan.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ScanKnowledge<'a> {
     /// An earlier scan: files with the same settled stamps are not read again.
     pub earlier: Option<&'a FolderScan>,
-    /// Files whose digest somebody else read.
+    /// Files whose digest the caller has read already.
     pub digests: &'a [(&'a str, [u8; 32])],
 }
 
-/// Scans a folder below a root, without the folders in it that are somebody else's.
+/// Scans a folder below a root, without the folders in it that belong to something else.
 pub fn scan(
     root: &RootFolder,
     links: Links,
@@ -325,10 +325,10 @@ pub fn path_as_written(name: &[u8]) -> String {
     }
 }
 
-/// How many entries must be looked at before a second thread is worth its start.
+/// The entries that must be looked at before a second thread is worth its start.
 const HELPER_FROM: usize = 512;
 
-/// Of each scan whether every entry is still as it was and proves it; a root that cannot be opened proves nothing.
+/// Tells of each scan if every entry is still as it was and proves it; a root that cannot be opened proves nothing.
 pub fn unchanged(root: &RootFolder, scans: &[&FolderScan]) -> Vec<bool> {
     let Ok(root) = root.open() else {
         return vec![false; scans.len()];

@@ -20,21 +20,21 @@ pub struct HeldFolder {
     path: PathBuf,
 }
 
-/// What is in a folder.
+/// The names of the folders in a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FolderNames {
     /// Folders and links, which may lead to folders; hidden ones are left out. Sorted.
     pub names: Vec<String>,
-    /// Whether there are more entries than were looked at.
+    /// Set if there are more entries than were looked at.
     pub is_cut: bool,
 }
 
-/// What a path leads to.
+/// The kind of entry that a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A folder.
+    /// A folder, directly or through links.
     Folder,
-    /// A regular file.
+    /// A regular file, directly or through links.
     File,
     /// A pipe, a socket or a device.
     Other,
@@ -64,7 +64,7 @@ impl HeldFolder {
         })
     }
 
-    /// Where it is.
+    /// The path that it was opened by.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -78,7 +78,7 @@ impl HeldFolder {
         Ok(Self { folder, path })
     }
 
-    /// What a path in it leads to, without opening that; an empty path is the folder itself.
+    /// The kind of entry that a path in it leads to, without opening that; an empty path is the folder itself.
     pub fn entry(&self, below: &str, links: Links) -> Result<EntryKind, FsError> {
         let path = self.path.join(below);
         let fail = |errno: Errno| FsError::new("look at", &path, errno);

@@ -15,16 +15,16 @@ use crate::probe_walk::Links;
 pub struct ListedEntry {
     /// Its path below the folder that was asked for.
     pub path: String,
-    /// What it is.
+    /// The kind of the entry.
     pub kind: ListedKind,
 }
 
-/// What an entry is.
+/// The kinds of entries in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ListedKind {
-    /// A folder.
+    /// A folder, and no link.
     Folder,
-    /// A regular file.
+    /// A regular file, and no link.
     File,
     /// A link, wherever it leads.
     Link,
@@ -32,19 +32,19 @@ pub enum ListedKind {
     Other,
 }
 
-/// What was found.
+/// The entries that were found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
     /// The entries, sorted by path.
     pub entries: Vec<ListedEntry>,
-    /// Whether there are more than were looked at.
+    /// Set if there are more than were looked at.
     pub is_cut: bool,
 }
 
-/// How much is looked at.
+/// The bounds of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListingBounds {
-    /// Entries in all.
+    /// The most entries in all.
     pub entries: usize,
     /// Levels of folders below the first.
     pub depth: usize,

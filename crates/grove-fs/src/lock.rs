@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 
 use crate::error::FsError;
 
-/// Between two attempts.
+/// The time between two attempts.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// A lock that is held until it is dropped.
@@ -33,7 +33,7 @@ impl Lock {
     pub fn take(path: &Path, wait: Duration) -> Result<Self, FsError> {
         let lock_file = Self::beside(path);
         let fail = |error: std::io::Error| FsError::new("lock", &lock_file, error);
-        // A link or a pipe that somebody put there must not be followed or waited for.
+        // A link or a pipe that another process put there must not be followed or waited for.
         let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
         let file = File::options()
             .read(true)

@@ -1,4 +1,4 @@
-//! Whether a program is on a search path, without running anything.
+//! Programs on a search path, found without running anything.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use rustix::fs::Access;
 
 /// Finds an executable file of this name in the folders of a `PATH` value.
 ///
-/// Relative folders are passed over: what the working folder holds is not an installed program.
+/// Relative folders are passed over: a file in the working folder is not an installed program.
 pub fn find(name: &str, search_path: &OsStr) -> Option<PathBuf> {
     if name.is_empty() || name.contains(['/', '\0']) {
         return None;
@@ -18,7 +18,7 @@ pub fn find(name: &str, search_path: &OsStr) -> Option<PathBuf> {
         .find(|path| is_program(path))
 }
 
-/// Whether a file can be run.
+/// Returns true if a file can be run.
 pub fn is_program(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
         && rustix::fs::access(path, Access::EXEC_OK).is_ok()

@@ -1,7 +1,7 @@
 //! The place of a file that is written: its folder, held open, and its name in it.
 //!
-//! Everything is done relative to the folder. Once it is held, nobody who moves folders or puts links in their
-//! place leads a writing elsewhere.
+//! Everything is done relative to the folder. Once it is held, a process that moves folders or puts links in their
+//! place cannot lead a writing elsewhere.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -91,12 +91,12 @@ impl Spot {
         })
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether a plain file with exactly this content is there.
+    /// Returns true if a plain file with exactly this content is there.
     pub fn has_content(&self, content: &[u8]) -> Result<bool, FsError> {
         let fail = |errno: Errno| FsError::new("read", &self.path, errno);
         let file = match self.open() {
@@ -153,7 +153,7 @@ impl Spot {
         removed.map_err(|errno| FsError::new("remove", &self.path, errno))
     }
 
-    /// Makes a link.
+    /// Makes a link to a target.
     pub(crate) fn make_link(&self, target: &Path) -> Result<(), FsError> {
         let made = rustix::fs::symlinkat(target, &self.folder, &self.name);
         made.map_err(|errno| FsError::new("create", &self.path, errno))
@@ -215,7 +215,7 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
-/// What becomes of a folder that is not there.
+/// The treatment of a folder that is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Make,
@@ -229,7 +229,7 @@ fn enter(folder: BorrowedFd<'_>, name: &OsStr, missing: Missing) -> Result<Owned
     match open() {
         Err(Errno::NOENT) if missing == Missing::Make => {
             match rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
-                // Somebody else makes it at the same moment.
+                // Another process makes it at the same moment.
                 Ok(()) | Err(Errno::EXIST) => open(),
                 Err(errno) => Err(errno),
             }
@@ -326,7 +326,7 @@ mod tests {
         );
         assert!(atomic::create_at(&place, b"new", None).is_err());
         assert_eq!(std::fs::read(folder.path().join("out")).unwrap(), b"old");
-        // Elsewhere a link is what somebody wants.
+        // Elsewhere a link is what the user wants.
         let followed = Spot::at(&base.join("x")).unwrap();
         assert!(followed.has_content(b"old").unwrap());
     }

@@ -1,4 +1,4 @@
-//! What identifies a file and tells whether it changed.
+//! The identity of a file, and the stamp that tells if it changed.
 
 use std::path::Path;
 
@@ -10,16 +10,16 @@ use crate::error::FsError;
 /// A file's identity: one inode is one file, whatever its paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FileId {
-    /// Device number.
+    /// The number of its device.
     pub device: u64,
-    /// Inode number.
+    /// The number of its inode.
     pub inode: u64,
 }
 
 /// The fields that change whenever content does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Stamp {
-    /// Which file.
+    /// The file that it is of.
     pub id: FileId,
     /// Its size in bytes.
     pub size: u64,
@@ -37,7 +37,7 @@ const TICK_NS: i64 = 20_000_000;
 const COARSE_NS: i64 = 2_000_000_000;
 
 impl Stamp {
-    /// Whether the file had been left alone long enough before `read_at` for the stamp to be proof.
+    /// Returns true if the file had been left alone long enough before `read_at` for the stamp to be proof.
     pub fn settled_before(&self, read_at: i64) -> bool {
         self.mtime
             .max(self.ctime)
@@ -45,8 +45,8 @@ impl Stamp {
             < read_at
     }
 
-    /// How far apart two changes must be for their stamps to differ. Nobody can set a change time, so one without a
-    /// fraction of a second is of a file system that keeps none.
+    /// The least time between two changes for their stamps to differ. No program can set a change time, so one without
+    /// a fraction of a second is of a file system that keeps none.
     fn granularity(&self) -> i64 {
         match self.ctime % 1_000_000_000 {
             0 => COARSE_NS,
@@ -55,7 +55,7 @@ impl Stamp {
     }
 }
 
-/// A stamp with what else one `statx` tells.
+/// A stamp with the other facts that one `statx` tells.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileFacts {
     pub(crate) stamp: Stamp,
@@ -147,7 +147,7 @@ mod tests {
             (0, 7 * second, true),
             (8 * second, 6 * second, false),
             (7 * second, 6 * second, true),
-            // A modification time can be set by anybody.
+            // A modification time can be set by any program.
             (8 * second, 7 * second + 1, true),
         ] {
             assert_eq!(

@@ -1,4 +1,4 @@
-//! Which project folders the user has trusted, and the content that was seen when they did.
+//! The project folders that the user has trusted, and the content that was seen when they did.
 //!
 //! One file per folder, so that two processes granting different folders never meet. A grant names the folder by
 //! canonical path, device, inode and birth time. It is the user's alone: a damaged grant, or one that others may write,
@@ -25,7 +25,7 @@ const MAX_GIT_LINE: u64 = 8 * 1024;
 /// The folder of working trees, beside that of the grants.
 const WORKING_TREES: &str = "worktrees";
 
-/// What was seen of each file, by path below the granted folder.
+/// The record of each file as it was seen, by path below the granted folder.
 pub type Pins = BTreeMap<String, String>;
 
 /// A folder that the user trusts.
@@ -37,21 +37,21 @@ pub struct Grant {
     pub path: PathBuf,
     /// The folder itself, so that another one put in its place has no trust.
     pub folder: FileId,
-    /// When the folder was made, in nanoseconds, where the file system knows: inode numbers are used again.
+    /// The time at which the folder was made, in nanoseconds, where it is known: inode numbers are used again.
     #[serde(default)]
     born: Option<i64>,
     /// Changed content is trusted without being seen: for folders one writes oneself.
     pub follow: bool,
-    /// What was seen of each file, by path below the folder.
+    /// The record of each file as it was seen, by path below the folder.
     pub pins: Arc<Pins>,
 }
 
-/// What covers a folder.
+/// The grant that covers a folder, if any does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
     /// A grant for it or for a folder above it.
     Granted(Grant),
-    /// No grant.
+    /// There is no grant.
     None,
     /// A grant that counts as none, with the reason.
     Refused(PathBuf, GrantRefusal),
@@ -59,12 +59,12 @@ pub enum Lookup {
     Moved(PathBuf),
 }
 
-/// Why a grant counts as none.
+/// The reasons why a grant counts as none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GrantRefusal {
     /// Its file cannot be read as one.
     Damaged,
-    /// Somebody else may write the file or its folders.
+    /// Another user may write the file or its folders.
     NotOwn,
     /// A later version of Grove wrote it, in this format.
     Newer(u32),
@@ -155,7 +155,7 @@ impl TrustStore {
             });
             (tree, Arc::new(pins.collect()))
         };
-        // What a child changes in its tree was seen by nobody, whatever is followed in the repository.
+        // A change that a child makes in its tree was seen by no person, whatever is followed in the repository.
         let grant = Self::grant_for(&path, false).ok()?;
         Some(Grant { pins, ..grant })
     }
@@ -242,7 +242,7 @@ impl TrustStore {
             return earlier.grant.clone();
         }
         let (read_at, mut grant) = (stamp::now(), read(file));
-        // The same pins stay the same object, so that whoever compares them is done at once.
+        // The same pins stay the same object, so that comparing them is done at once.
         let earlier = earlier.and_then(|earlier| earlier.grant.as_ref().ok());
         if let (Ok(new), Some(old)) = (&mut grant, earlier)
             && new.pins == old.pins
@@ -271,7 +271,7 @@ impl TrustStore {
 }
 
 impl Grant {
-    /// Whether the folder at its path is the one that was granted, by device, inode and birth.
+    /// Returns true if the folder at its path is the one that was granted, by device, inode and birth.
     pub fn is_in_place(&self) -> bool {
         files::folder_identity(&self.path).is_ok_and(|now| {
             let same_birth = match (self.born, now.born) {
@@ -283,8 +283,8 @@ impl Grant {
     }
 }
 
-/// The top folder of the repository that a working tree beside it belongs to, if both say so: whoever works in the tree
-/// can write what the tree says.
+/// The top folder of the repository that a working tree beside it belongs to, if both say so: a child that works in the
+/// tree can write what the tree says.
 fn repository_of(tree: &Path) -> Option<PathBuf> {
     let line = |file: &Path| {
         let bytes = files::read_bounded(file, MAX_GIT_LINE).ok()?;
@@ -328,7 +328,7 @@ mod tests {
 
     use super::*;
 
-    /// What a look says that has read nothing before.
+    /// The answer of a look that has read nothing before.
     fn ask(store: &TrustStore, folder: &Path) -> Lookup {
         TrustStore::new(store.folder.clone()).covering(folder)
     }

@@ -1,9 +1,9 @@
-//! What was there before a command changed a person's files, so that the last change can be taken back.
+//! The files as they were before a command changed them, so that the last change can be taken back.
 //!
 //! Each command that writes keeps one record: before it writes a file it names the file, what is there, and what will
-//! be. A record is one file, replaced as a whole and synced before the writing begins. Whoever is killed in between
-//! leaves files that are as they were or as they were to be, and undoing takes both for what they are. Anything else
-//! was changed by somebody since, and then nothing is undone. Records are bounded in number and size; the oldest go.
+//! be. A record is one file, replaced as a whole and synced before the writing begins. A command that is killed in
+//! between leaves files as they were or as they were to be, and undoing takes both for what they are. Any other state
+//! is a later change, and then nothing is undone. Records are bounded in number and size; the oldest go.
 
 mod reverting;
 mod trees;
@@ -25,11 +25,11 @@ pub use reverting::{Change, RememberedChange, UndoError, remembered};
 
 /// The folder of records in the state folder.
 const FOLDER: &str = "undo";
-/// How many changes are remembered.
+/// The number of changes that are remembered.
 const MAX_RECORDS: usize = 50;
-/// How much may be kept, of one change and of all.
+/// The bytes that may be kept, of one change and of all.
 const MAX_BYTES: u64 = 128 << 20;
-/// How much of a record says what the rest is.
+/// The bytes of a record's head, which says what the rest is.
 const MAX_HEAD: u64 = 32 << 20;
 const VERSION: u32 = 2;
 /// The version before staged entries.
@@ -38,25 +38,25 @@ const OLDEST_VERSION: u32 = 1;
 const UNDONE: &str = "undone";
 /// The file that names the last command, where it changed nothing.
 const UNCHANGED: &str = "unchanged";
-/// How long another command may take that changes something.
+/// The longest wait for another command that changes something.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// What will be at a path after a change.
+/// The entry that will be at a path after a change.
 #[derive(Debug, Clone, Copy)]
 pub enum After<'a> {
     /// A file with this content.
     File(&'a [u8]),
     /// A link that leads here.
     Link(&'a Path),
-    /// A folder.
+    /// A folder with any content.
     Folder,
-    /// Nothing.
+    /// No entry at the path.
     Nothing,
-    /// What another program makes of it, which is looked at once it has ended.
+    /// An entry that another program makes, which is looked at once that has ended.
     Unknown,
 }
 
-/// What git has staged for some paths of a repository, before a change and after it.
+/// The entries that git has staged for some paths of a repository, before a change and after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagedEntries {
     /// The top folder of the working tree.
@@ -65,14 +65,14 @@ pub struct StagedEntries {
     pub paths: Vec<String>,
     /// The entries before, in the form in which git lists them.
     pub before: String,
-    /// The entries after.
+    /// The entries after, in the same form.
     pub after: String,
 }
 
 /// The record of one command, begun when it keeps something for the first time.
 #[derive(Debug)]
 pub struct Recording {
-    /// Where records are; none where there is no state folder, and then nothing is kept.
+    /// The folder of records; none where there is no state folder, and then nothing is kept.
     folder: Option<PathBuf>,
     /// The command, in words; empty for one that only looks.
     command: String,
@@ -97,17 +97,17 @@ struct Record {
     staged: Vec<StagedEntries>,
 }
 
-/// What is known of one path.
+/// The kept state of one path.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Kept {
     before: There,
     /// Everything that the command made of it, one after the other.
     after: Vec<There>,
-    /// Where the content of a file from before is in the record.
+    /// The start of a file's earlier content among the contents of the record.
     at: usize,
 }
 
-/// What is at a path.
+/// The entry at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum There {
     Nothing,
@@ -125,7 +125,7 @@ enum There {
 }
 
 impl There {
-    /// Whether it is the same but for permissions.
+    /// Returns true if it is the same but for permissions.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::File { digest, .. }, Self::File { digest: theirs, .. }) => digest == theirs,
@@ -142,7 +142,7 @@ impl There {
         }
     }
 
-    /// What is said to be there; none for what is not known yet.
+    /// The entry that will be there; none while that is not known.
     fn of(after: After<'_>) -> Option<Self> {
         match after {
             After::File(content) => Some(Self::of_file(content)),
@@ -164,13 +164,13 @@ impl Recording {
         }
     }
 
-    /// Whether something can be kept in a state folder.
+    /// Returns true if something can be kept in a state folder.
     pub fn can_be_kept(state: &Path) -> bool {
         take_lock(&state.join(FOLDER)).is_ok()
     }
 
-    /// Keeps what is at these paths, before it is changed to what is said. Folders that will be made on the way are
-    /// kept too, so that they go again.
+    /// Keeps the entries at these paths before they are changed to those named. Folders that will be made on the way
+    /// are kept too, so that they go again.
     pub fn keep(&self, changes: &[(&Path, After<'_>)]) -> Result<(), FsError> {
         let Some(folder) = &self.folder else {
             return Ok(());
@@ -272,7 +272,7 @@ impl Begun {
         Ok(())
     }
 
-    /// Writes the record. What was undone before cannot be redone on top of this change.
+    /// Writes the record. A change that was undone before cannot be redone on top of this one.
     fn write(&self) -> Result<(), FsError> {
         write(&self.file, &self.record, &self.contents)?;
         let Some(folder) = self.file.parent() else {
@@ -324,8 +324,8 @@ fn keep_newest(folder: &Path) -> Result<(), FsError> {
     Ok(())
 }
 
-/// What a file was before the earliest of a row of commands of one name, each of which found it as the last one left
-/// it. Nothing where nobody knows; nothing inside where there was no file.
+/// The content that a file had before the earliest of a row of commands of one name, each of which found it as the last
+/// one left it. None where that is not known; an inner none where there was no file.
 pub fn original(
     state: &Path,
     command: &str,
@@ -398,7 +398,7 @@ fn read(file: &Path) -> Result<(Record, Vec<u8>), UndoError> {
     Ok((record, contents.to_vec()))
 }
 
-/// What is at a path, with the content of a file. Links are not followed.
+/// The entry at a path, with the content of a file. Links are not followed.
 fn look(path: &Path) -> Result<(There, Vec<u8>), FsError> {
     let fail = |error: std::io::Error| FsError::new("look at", path, error);
     let found = match std::fs::symlink_metadata(path).map_err(fail) {

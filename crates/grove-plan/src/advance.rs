@@ -29,15 +29,15 @@ use crate::state::{
 use crate::usage::Usage;
 use crate::verdict;
 
-/// How often an attempt goes on after its holder was gone.
+/// The number of times that an attempt goes on after its holder was gone.
 const MAX_RECOVERIES: u32 = 3;
 
-/// What an event brought about.
+/// The effects that an event opened and closed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Step {
     /// Effects that are to be done now, some of them again.
     pub opened: Vec<EffectId>,
-    /// Effects that nobody has to do any more.
+    /// Effects that are not to be done any more.
     pub closed: Vec<EffectId>,
 }
 
@@ -107,7 +107,7 @@ pub fn advance(plan: &Plan, state: &mut State, event: &Event) -> Result<Step, Re
     Ok(step)
 }
 
-/// The state that a whole journal leads to.
+/// Returns the state that a whole journal leads to.
 pub fn fold<'a>(
     plan: &Plan,
     journal: impl IntoIterator<Item = &'a Event>,
@@ -120,7 +120,7 @@ pub fn fold<'a>(
     Ok(state)
 }
 
-/// Nodes that run side by side, while one event is taken in.
+/// A group of nodes that run side by side, while one event is taken in.
 struct GroupNow {
     room: u64,
     is_given_up: bool,
@@ -206,7 +206,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Once, before the child begins: what is there later may be its own.
+    /// Records the file once, before the child begins: a file that is there later may be the child's own.
     fn found(&mut self, of: &Attempt, epoch: u32, file: &FoundFile) -> Result<(), Refused> {
         self.check_epoch(of, epoch)?;
         match self.attempt_mut(of) {
@@ -218,7 +218,7 @@ impl Run<'_> {
         }
     }
 
-    /// A cut only moves on.
+    /// Records the number of turns that are told in short, which only grows.
     fn compacted(&mut self, of: &Attempt, epoch: u32, turns: u64) -> Result<(), Refused> {
         self.check_epoch(of, epoch)?;
         match self.attempt_mut(of) {
@@ -228,7 +228,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Once, until the child has done something again.
+    /// Records a notice once, until the child has done something again.
     fn noticed(&mut self, of: &Attempt, epoch: u32, why: Attention) -> Result<(), Refused> {
         self.check_epoch(of, epoch)?;
         match self.attempt_mut(of) {
@@ -252,7 +252,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What came to nothing is spent all the same.
+    /// Counts tokens that brought no answer as spent all the same.
     fn wasted(&mut self, of: &Attempt, epoch: u32, usage: Usage) -> Result<(), Refused> {
         self.check_epoch(of, epoch)?;
         self.spend(of, usage);
@@ -260,7 +260,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The next request is refused by stopping whoever would make it before it can.
+    /// Stops the child, or everything, that has reached a limit, before the next request can be made.
     fn stop_at_limit(&mut self, of: &Attempt) {
         if let Some(cause) = self.state.tree_spent(self.plan) {
             return self.stop_everything(&StopReason::Limit { cause }, false);
@@ -360,7 +360,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether an effect is to tell a child this very message.
+    /// Returns true if an effect is to tell a child this very message.
     fn sends(&self, effect: &EffectId, message: &Digest) -> bool {
         let open = self.state.open.get(effect).map(|open| &open.command);
         matches!(open, Some(Command::Send { message: wanted, .. }) if wanted == message)
@@ -382,7 +382,7 @@ impl Run<'_> {
             attempt.unheard = unheard;
         }
         self.close_all_of(of);
-        // Its next model, and everybody else, may have nothing left by what it lost.
+        // By what it lost, its next model and all other children may have nothing left.
         if !ending.lost.is_nothing() {
             self.stop_at_limit(of);
         }
@@ -401,7 +401,7 @@ impl Run<'_> {
         if was_recovering && may_go_on {
             attempt.recoveries = attempt.recoveries.saturating_add(1);
             let start = EffectId::new(of, EffectKind::Start, 0);
-            // The same effect with the same id: whoever takes it next goes on from the journal.
+            // The same effect with the same id: the process that takes it next goes on from the journal.
             self.step.opened.push(start);
             return;
         }
@@ -421,7 +421,7 @@ impl Run<'_> {
         attempt.ended.get_or_insert(at);
         attempt.execution = verdict::of_attempt(child, attempt);
         let (execution, model) = (attempt.execution.clone(), attempt.model);
-        // Whoever was told to stop has no next model, and when everything stops everybody was told.
+        // A child that was told to stop has no next model, and when everything stops every child was told.
         if let Some(model) = verdict::next_model(child, attempt) {
             let continues = attempt.continues.clone();
             return self.try_with(&of.node, model, continues);
@@ -433,7 +433,7 @@ impl Run<'_> {
         let Some(attempt) = self.attempt_mut(of) else {
             return;
         };
-        // What came while it said its last words is not lost: it goes on with it.
+        // A message that came while it said its last words is not lost: it goes on with it.
         let mut unheard = std::mem::take(&mut attempt.unheard).into_iter();
         if execution == Execution::Complete
             && let Some(message) = unheard.next()
@@ -447,7 +447,7 @@ impl Run<'_> {
         self.end_node(&of.node, execution);
     }
 
-    /// Why a child is asked once more for data: it answered in words that are none, and was not asked before.
+    /// Returns the reason to ask a child once more for data: it answered in words that are none, and was not asked before.
     fn asks_for_data(&self, of: &Attempt, execution: &Execution) -> Option<String> {
         let attempts = &self.state.nodes.get(&of.node)?.attempts;
         let is_data = |attempt: &AttemptState| {
@@ -515,7 +515,7 @@ impl Run<'_> {
             attempt.stopping = Some(why.clone());
         }
         match is_held {
-            // Nobody drives it and nothing is left of whoever did, so there is nothing to end and nothing to prove.
+            // No process drives it and nothing is left of the last one, so there is nothing to end and nothing to prove.
             Some(false) if !attempt.recovering => {
                 self.close_all_of(of);
                 self.settle(of);
@@ -561,7 +561,7 @@ impl Run<'_> {
             let is_done = |id: &NodeId| before(id).is_some_and(NodeState::is_done);
             let cannot_be = |id: &NodeId| before(id).is_some_and(|it| it.execution.is_terminal());
             if let Some(author) = &node.reviews {
-                // Whoever is looked at says when; and when nobody is any more, there is nothing to look at.
+                // The author says when its reviewer begins; once the author is over, there is nothing to look at.
                 if cannot_be(author) {
                     self.skip(&node.id);
                 }
@@ -591,7 +591,7 @@ impl Run<'_> {
         }
     }
 
-    /// How many more of each group may begin, and whether the rest of it is not begun at all.
+    /// Returns how many more of each group may begin, and if the rest of it is not begun at all.
     fn groups(&self) -> BTreeMap<NodeId, GroupNow> {
         let rules = self.plan.groups.iter();
         let mut groups: BTreeMap<NodeId, GroupNow> = rules
@@ -621,7 +621,7 @@ impl Run<'_> {
         groups
     }
 
-    /// A new attempt at a node: from the beginning, or in the session of an earlier one.
+    /// Begins a new attempt at a node: from the beginning, or in the session of an earlier one.
     fn try_with(&mut self, id: &NodeId, model: usize, continues: Option<Continued>) {
         let (Some(node), Some(child)) = (self.state.nodes.get_mut(id), self.plan.child(id)) else {
             return;
@@ -659,7 +659,7 @@ impl Run<'_> {
         }
     }
 
-    /// Lets the clock of the whole run go while somebody is at work, and stand while everybody waits.
+    /// Lets the clock of the whole run go while a node is at work, and stand while all nodes wait.
     fn keep_time(&mut self) {
         let is_at_work = !self.is_over() && !self.state.run().is_waiting();
         let clock = &mut self.state.clock;
@@ -681,7 +681,7 @@ impl Run<'_> {
         }
     }
 
-    /// Milliseconds that the run has been at work.
+    /// Returns the milliseconds that the run has been at work.
     fn worked(&self) -> u64 {
         let clock = &self.state.clock;
         let now = clock.since.map_or(0, |since| self.at.since(since));
@@ -716,7 +716,7 @@ impl Run<'_> {
         self.check_held(&EffectId::new(of, EffectKind::Start, 0), epoch)
     }
 
-    /// Only whoever holds an effect may report on it.
+    /// Refuses a report on an effect from any process but its holder.
     fn check_held(&self, effect: &EffectId, epoch: u32) -> Result<(), Refused> {
         let open = self.state.open.get(effect);
         let open = open.ok_or_else(|| Refused::NotOpen(effect.clone()))?;

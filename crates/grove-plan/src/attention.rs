@@ -1,11 +1,11 @@
-//! When a child may need somebody to look after it. It decides nothing.
+//! Notices that a child may need a person to look after it. They decide nothing.
 
 use std::fmt;
 
 use grove_spec::duration::in_words;
 use serde::{Deserialize, Serialize};
 
-/// After how much somebody is told.
+/// The amounts after which a person is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AttentionLimits {
@@ -17,7 +17,7 @@ pub struct AttentionLimits {
     pub failing_edits: u64,
 }
 
-/// Why a child may need somebody.
+/// The reason why a child may need a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "reason",
@@ -27,17 +27,17 @@ pub struct AttentionLimits {
 pub enum Attention {
     /// Its model said nothing for so many milliseconds.
     SilentModel {
-        /// How many.
+        /// The length of the silence.
         after_ms: u64,
     },
     /// A tool has run for so many milliseconds.
     LongTool {
-        /// How many.
+        /// The time for which it has run.
         after_ms: u64,
     },
     /// So many edits failed in a row.
     FailingEdits {
-        /// How many.
+        /// The number of failed edits.
         count: u64,
     },
 }

@@ -1,8 +1,8 @@
-//! Where working trees begin: with the work of the steps before them, as it was captured, each step's on top of that of the
-//! steps before it.
+//! The work that working trees begin with: that of the steps before them, as it was captured, each step's on top of that of
+//! the steps before it.
 //!
-//! A plan says with which nodes' work a tree begins; the state knows their patches. How patches are put together is not said
-//! here: that is done where a repository is.
+//! A plan says with which nodes' work a tree begins; the state knows their patches. Patches are not put together in this
+//! module: that is done where a repository is.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -46,7 +46,7 @@ impl fmt::Display for WorkConflict {
 }
 
 /// Lets every working tree begin with the work of the nearest steps before it that have one in the same repository, and with
-/// what those began with. Those whose beginning was named begin there.
+/// what those began with. A tree whose beginning was named begins there.
 pub fn begin_with_earlier_work(nodes: &mut [Node], is_named: impl Fn(&NodeId) -> bool) {
     for at in 0..nodes.len() {
         let (before, rest) = nodes.split_at_mut(at);
@@ -103,7 +103,7 @@ fn tree_mut(node: &mut Node) -> Option<&mut WorktreePlan> {
 }
 
 impl Node {
-    /// The working tree of its child; of one that runs for each item of a list that of each.
+    /// The working tree of its child; for a node that runs for each item of a list, that of each item.
     pub fn worktree(&self) -> Option<&WorktreePlan> {
         match &self.work {
             Work::Child(child) => child.place.worktree.as_ref(),
@@ -113,8 +113,8 @@ impl Node {
 }
 
 impl Plan {
-    /// Puts nodes whose working trees begin with one another's work together, in their order. Those of a list that nothing
-    /// begins with stand alone, as any other.
+    /// Groups nodes whose working trees begin with one another's work, in their order. Items of a list that no later tree
+    /// begins with stand alone, as any other node.
     pub fn joined(&self, nodes: &[NodeId]) -> Vec<Vec<NodeId>> {
         let mut chains: Vec<BTreeSet<&NodeId>> = Vec::new();
         for node in &self.nodes {
@@ -149,7 +149,7 @@ impl Plan {
 }
 
 impl State {
-    /// What these nodes did in their working trees; of one that ran for each item of a list what each did.
+    /// Returns the work of these nodes in their working trees; for a node that ran for each item of a list, the work of each.
     pub fn earlier_work(&self, nodes: &[NodeId]) -> Vec<EarlierWork> {
         let mut works = Vec::new();
         for id in nodes {
@@ -214,7 +214,7 @@ mod tests {
         }
     }
 
-    /// Where each begins, as `2: base + 1`.
+    /// The beginning of each tree, as `2: base + 1`.
     fn begun(nodes: &[Node]) -> Vec<String> {
         let trees = nodes
             .iter()

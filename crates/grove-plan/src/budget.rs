@@ -1,4 +1,4 @@
-//! What a run, and a child in it, may still spend. Time is not here: it depends on when one looks.
+//! The budget that a run, and a child in it, has left. Time is not here: it depends on the moment of asking.
 
 use crate::ids::NodeId;
 use crate::money::cost_of;
@@ -6,13 +6,13 @@ use crate::plan::{Plan, limit_reached};
 use crate::state::{Cause, LimitKind, State};
 
 impl State {
-    /// The budget that a child, or the whole run, has come to the end of.
+    /// Returns the budget that is used up: that of the whole run, or that of a child.
     pub fn nothing_left(&self, plan: &Plan, node: &NodeId) -> Option<Cause> {
         self.tree_spent(plan)
             .or_else(|| self.child_spent(plan, node))
     }
 
-    /// The same for the whole run alone.
+    /// Returns the budget of the whole run that is used up.
     pub(crate) fn tree_spent(&self, plan: &Plan) -> Option<Cause> {
         let tokens = plan.tree.max_tokens;
         let of_cost = || {
@@ -23,7 +23,7 @@ impl State {
         limit_reached(LimitKind::Tokens, tokens, self.spent.counted()).or_else(of_cost)
     }
 
-    /// The same for one child: what all attempts at it have spent, since another model does not get a new budget.
+    /// Returns the budget of a child that is used up by all its attempts: another model does not get a new budget.
     pub(crate) fn child_spent(&self, plan: &Plan, node: &NodeId) -> Option<Cause> {
         let limit = plan.child(node)?.limits.max_tokens;
         let known = self.nodes.get(node);

@@ -1,38 +1,38 @@
-//! What a child is told when its task speaks of what others said: variables put in by one literal pass.
+//! The text for a child whose task names the outputs of others: variables are put in by one literal pass.
 
 use std::collections::BTreeMap;
 
-/// What stands above the output of the step before when the task does not say where it goes.
+/// The title above the output of the step before when the task does not say where the output goes.
 const PREVIOUS_TITLE: &str = "Previous step output:";
 
-/// What the variables of a task stand for.
+/// The values of the variables of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Variables {
-    /// `{task}`: what the whole run was asked for.
+    /// `{task}`: the task of the whole run.
     pub task: String,
-    /// `{previous}`: what the step before said.
+    /// `{previous}`: the output of the step before.
     pub previous: String,
     /// `{chain_dir}`: a folder of this run.
     pub chain_dir: String,
-    /// `{outputs.NAME}`: what earlier steps said.
+    /// `{outputs.NAME}`: the outputs of earlier steps.
     pub outputs: BTreeMap<String, String>,
-    /// The item of a step that runs for each of a list.
+    /// The item of a step that runs for each item of a list.
     pub item: Option<ItemValue>,
 }
 
-/// An item of a list, as a task can speak of it.
+/// An item of a list, as a task can name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemValue {
-    /// What it is called.
+    /// The name of the item in the task.
     pub name: String,
-    /// What it is.
+    /// The value of the item.
     pub value: serde_json::Value,
     /// Its key as it stands in the id of its node: `{item#key}`.
     pub key: String,
 }
 
-/// Puts the variables into a task, in one pass: what is put in is not looked at again. Where the task does not speak of
-/// the step before, what that said stands below; a task for one item of a list is about the item, and has that alone.
+/// Puts the variables into a task, in one pass: what is put in is not looked at again. If the task does not name the output
+/// of the step before, that output stands below; a task for one item of a list is about the item, and has that alone.
 pub fn compose(template: &str, variables: &Variables) -> String {
     let mut text = String::with_capacity(template.len());
     let mut rest = template;
@@ -79,7 +79,7 @@ fn value_of(name: &str, variables: &Variables) -> Option<String> {
     value_of_item(name, &item.name, &item.value)
 }
 
-/// The first thing in braces that a text wants of an item and that the item does not have.
+/// Returns the first variable in a text that is a part of an item and that the item does not have.
 pub(crate) fn missing_of_item<'a>(
     text: &'a str,
     item: &str,

@@ -1,4 +1,4 @@
-//! Whether work counts: what is asked of it, what was seen, and what that means.
+//! The contract for a child's work: what is asked of it, what was seen, and the verdict that follows.
 
 use std::collections::BTreeMap;
 
@@ -11,80 +11,79 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::REPORT_TAG;
 
-/// What is asked of a child's work before it counts.
+/// The conditions that a child's work must meet before it counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Contract {
-    /// What the work counts as when everything is there.
+    /// The level that the work counts as when everything is there.
     pub level: AcceptanceLevel,
-    /// Whether nobody asked for this in particular, so that work which does not have it is not refused.
+    /// Set if it was not asked for explicitly, so that work which does not have it is not refused.
     #[serde(default)]
     pub is_inferred: bool,
-    /// The engine that does not tell what the child calls, so that it is only taken at its word about that.
+    /// The engine, if it does not report the child's calls, so that the child is taken at its word about them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_observed: Option<String>,
-    /// Why it is as it is, where that was decided here.
+    /// The reasons why it is as it is, where that was decided here.
     #[serde(default)]
     pub reasons: Vec<String>,
-    /// What must be so.
+    /// Conditions that the work must meet.
     #[serde(default)]
     pub criteria: Vec<Criterion>,
-    /// What has to be shown.
+    /// Evidence that has to be shown.
     #[serde(default)]
     pub evidence: Vec<Evidence>,
     /// Commands that the runtime runs after the child, each of which has to succeed.
     pub verify: Vec<Check>,
-    /// Patterns of the files that the commands see as they were before the child; those that the commands rely on when
-    /// nothing is said.
+    /// Patterns of the files that the commands see as they were before the child; none for those that the commands rely on.
     #[serde(default)]
     pub pinned: Option<Vec<String>>,
-    /// Who looks at the work.
+    /// The review that the work needs.
     #[serde(default)]
     pub review: Option<ReviewPlan>,
-    /// When the child must stop and say so.
+    /// Cases in which the child must stop and say so.
     #[serde(default)]
     pub stop_rules: Vec<String>,
-    /// How often the child is asked for what is missing.
+    /// The number of times that the child is asked for what is missing.
     #[serde(default)]
     pub max_finalization_turns: u32,
 }
 
-/// Who looks at work.
+/// The review of a child's work by an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewPlan {
-    /// The agent.
+    /// The agent that reviews the work.
     pub agent: String,
-    /// What it is to look at in particular.
+    /// The subject that it is to look at in particular.
     pub focus: Option<String>,
-    /// Whether work does not count without it.
+    /// Set if work does not count without the review.
     pub required: bool,
 }
 
-/// What is known of a child before it starts, from which `auto` is decided. Words of its task are not among it.
+/// Facts about a child before it starts, from which `auto` is decided. Words of its task are not among them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuthorFacts {
-    /// Whether it has a tool that can change files.
+    /// Set if it has a tool that can change files.
     pub can_write: bool,
-    /// What its file says its part is.
+    /// The role that its file declares.
     pub role: Option<String>,
-    /// Whether nobody waits for it.
+    /// Set if no caller waits for it.
     pub background: bool,
-    /// Whether it is one of several that were made from a list.
+    /// Set if it is one of several that were made from a list.
     pub fan_out: bool,
-    /// The agent that looks at work when none is named.
+    /// The agent that reviews work when none is named.
     pub reviewer: Option<String>,
-    /// Whether its session can go on after it ended.
+    /// Set if its session can go on after it ended.
     pub can_go_on: bool,
-    /// The engine, where it does not tell what the child calls.
+    /// The engine, if it does not report the child's calls.
     pub not_observed: Option<UnobservedCalls>,
 }
 
-/// An engine that does not tell what its child calls.
+/// An engine that does not report its child's calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnobservedCalls {
-    /// What people call it.
+    /// The name that people read for it.
     pub engine: String,
-    /// The engines that tell.
+    /// The engines that report calls.
     pub observed: Vec<&'static str>,
 }
 
@@ -92,30 +91,30 @@ pub struct UnobservedCalls {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Check {
-    /// What it is called.
+    /// The id of the command.
     pub id: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// How long it may take.
+    /// The time that it may take.
     pub timeout_ms: Option<u64>,
-    /// Where it runs, below where the child works.
+    /// The folder in which it runs, relative to the child's working folder.
     pub cwd: Option<String>,
-    /// Variables that it gets.
+    /// Environment variables that it gets.
     pub env: BTreeMap<String, String>,
-    /// Whether any exit code is good enough. It still has to start, and to end by itself within its time.
+    /// Set if any exit code is good enough. It still has to start, and to end by itself within its time.
     pub allow_failure: bool,
-    /// Whether it may use the network.
+    /// Set if it may use the network.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub network: bool,
 }
 
-/// How a command ended.
+/// The way in which a command ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CheckEnd {
-    /// With a code.
+    /// It ended with a code.
     Code(i32),
-    /// By a signal.
+    /// It was ended by a signal.
     Signal(i32),
     /// It took longer than it may.
     TimedOut,
@@ -123,53 +122,53 @@ pub enum CheckEnd {
     NotStarted(String),
 }
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckResult {
-    /// Which.
+    /// The id of the check.
     pub id: String,
-    /// How it ended.
+    /// The way in which it ended.
     pub end: CheckEnd,
-    /// How long it took.
+    /// The time that it took.
     pub milliseconds: u64,
     /// The artifact with head and tail of what it printed.
     pub output: Digest,
-    /// What kept it from the rest of the machine.
+    /// The sandbox that kept it from the rest of the machine.
     pub sandbox: String,
     /// Files of the work that it changed itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
 }
 
-/// Whether work counts.
+/// The verdict on a child's work.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Accepted {
-    /// Nothing was asked.
+    /// No proof was asked for.
     #[default]
     None,
-    /// Nobody asked for it in particular, and something is missing.
+    /// The contract was not asked for explicitly, and something is missing.
     Claimed {
-        /// What.
+        /// The parts that are missing.
         missing: Vec<String>,
     },
-    /// The child says so.
+    /// The child states that the work is done.
     Attested,
-    /// What it says is whole and agrees with what was seen.
+    /// The child's statement is complete and agrees with what was seen.
     Checked,
-    /// Every command succeeded.
+    /// Every command has succeeded.
     Verified,
-    /// A reviewer found nothing in the way.
+    /// A reviewer found nothing that stands in the way.
     Reviewed,
-    /// Something that was asked for is not there.
+    /// Something that was asked for is missing.
     Rejected {
-        /// Why.
+        /// The reason for the rejection.
         why: String,
     },
 }
 
 impl Accepted {
-    /// The word for it.
+    /// Returns the word for the verdict.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::None => "none",
@@ -182,12 +181,12 @@ impl Accepted {
         }
     }
 
-    /// Whether the work does not count.
+    /// Returns true if the work does not count.
     pub const fn is_rejected(&self) -> bool {
         matches!(self, Self::Rejected { .. })
     }
 
-    /// What work counts as that has everything of a level.
+    /// Returns the verdict on work that has everything of a level.
     pub(crate) const fn of(level: AcceptanceLevel) -> Self {
         match level {
             AcceptanceLevel::None | AcceptanceLevel::Auto => Self::None,
@@ -200,7 +199,7 @@ impl Accepted {
 }
 
 impl CheckEnd {
-    /// Whether it succeeded.
+    /// Returns true if it succeeded.
     pub const fn is_success(&self) -> bool {
         matches!(self, Self::Code(0))
     }
@@ -217,7 +216,7 @@ impl std::fmt::Display for CheckEnd {
     }
 }
 
-/// What has to be shown at a level when nothing is said about that.
+/// The evidence that a level asks for where none is listed.
 const ATTESTED: &[Evidence] = &[];
 const CHECKED: &[Evidence] = &[
     Evidence::ChangedFiles,
@@ -227,7 +226,7 @@ const CHECKED: &[Evidence] = &[
 ];
 
 impl Contract {
-    /// What an acceptance asks of a child. None when it asks nothing; what cannot be asked is said.
+    /// Returns the contract for a child, or none if the acceptance asks nothing; the error says what cannot be asked.
     pub fn of(acceptance: &Acceptance, author: &AuthorFacts) -> Result<Option<Self>, String> {
         let usual = AcceptanceContract::default();
         let (level, asked) = match acceptance {
@@ -272,7 +271,7 @@ impl Contract {
         }))
     }
 
-    /// One that asks for nothing but that commands succeed.
+    /// Returns a contract that asks for nothing but that commands succeed.
     pub fn verified(verify: Vec<Check>, can_go_on: bool) -> Self {
         Self {
             level: AcceptanceLevel::Verified,
@@ -289,7 +288,7 @@ impl Contract {
         }
     }
 
-    /// Its name: the digest of all of it.
+    /// The name of the contract: the digest of all of it.
     pub fn digest(&self) -> Digest {
         Digest::of(&serde_json::to_vec(self).unwrap_or_default())
     }
@@ -305,14 +304,14 @@ impl Contract {
         word(self.level)
     }
 
-    /// Whether something is asked that only the child can say.
+    /// Returns true if something is asked that only the child can say.
     pub fn wants_report(&self) -> bool {
         self.level == AcceptanceLevel::Attested
             || !self.criteria.is_empty()
             || !self.evidence.is_empty()
     }
 
-    /// What work counts as that nobody has looked at.
+    /// The level of work that no reviewer has looked at.
     pub(crate) fn level_without_review(&self) -> AcceptanceLevel {
         if !self.verify.is_empty() {
             AcceptanceLevel::Verified
@@ -323,7 +322,7 @@ impl Contract {
         }
     }
 
-    /// What a child is told of it.
+    /// Returns the text about the contract that the child is told.
     pub fn section(&self) -> String {
         let mut lines = vec![format!(
             "What your work is judged by (level `{}`):",
@@ -420,7 +419,7 @@ fn word(level: AcceptanceLevel) -> &'static str {
     Accepted::of(level).word()
 }
 
-/// What the least level is that has everything which is asked.
+/// Returns the least level that has everything which is asked.
 fn least_level(asked: &AcceptanceContract) -> AcceptanceLevel {
     if matches!(asked.review, Some(Review::By(_))) {
         AcceptanceLevel::Reviewed
@@ -431,7 +430,7 @@ fn least_level(asked: &AcceptanceContract) -> AcceptanceLevel {
     }
 }
 
-/// What is asked of a child when nobody says more than `auto`.
+/// Returns the level of a child for which no more than `auto` is asked.
 fn inferred(
     author: &AuthorFacts,
     asked: &AcceptanceContract,
@@ -471,8 +470,8 @@ fn inferred(
     AcceptanceLevel::Checked
 }
 
-/// The level where the child's engine tells what it calls. Where it does not, a level that compares that with what the
-/// child says is refused when it was asked for, and else the child is taken at its word.
+/// Returns the level that is possible with the child's engine. If the engine does not report calls, a level that compares
+/// them with what the child says is refused if it was asked for; otherwise the child is taken at its word.
 fn observed_level(
     level: AcceptanceLevel,
     is_said: bool,
@@ -510,7 +509,7 @@ fn evidence_of(level: AcceptanceLevel, asked: &AcceptanceContract) -> Vec<Eviden
 
 fn usual_evidence(level: AcceptanceLevel, asked: &AcceptanceContract) -> &'static [Evidence] {
     match level {
-        // Criteria say themselves what has to be shown.
+        // Criteria name their own evidence.
         AcceptanceLevel::Checked if asked.criteria.is_empty() => CHECKED,
         AcceptanceLevel::Reviewed if asked.criteria.is_empty() && asked.verify.is_empty() => {
             CHECKED
@@ -562,7 +561,7 @@ impl Check {
         }
     }
 
-    /// Whether an end is good enough.
+    /// Returns true if an end is good enough.
     pub fn is_met_by(&self, end: &CheckEnd) -> bool {
         end.is_success() || (self.allow_failure && matches!(end, CheckEnd::Code(_)))
     }
@@ -667,7 +666,7 @@ mod tests {
             assert!(contract.is_inferred && !contract.reasons.is_empty());
             assert_eq!(contract.max_finalization_turns, 0);
         }
-        // What is spelled out beside it is asked for in earnest.
+        // A contract with parts spelled out beside `auto` is asked for explicitly.
         let value = json!({ "level": "auto", "criteria": ["it works"] });
         assert!(!of(&value, &writer()).unwrap().unwrap().is_inferred);
     }

@@ -1,4 +1,4 @@
-//! One fact about a run, and what facts say.
+//! The events of a run: each records one fact, with its data.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ use crate::usage::Usage;
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Counted from one without a gap.
+    /// The number of the event, counted from one without a gap.
     pub seq: u64,
-    /// When it was recorded.
+    /// The time at which it was recorded.
     pub at: Times,
-    /// What happened.
+    /// The fact that it records.
     #[serde(flatten)]
     pub fact: Fact,
 }
@@ -30,14 +30,14 @@ pub struct Event {
 /// Clocks as data. Durations are counted on the boot clock; wall time is for people.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Times {
-    /// Milliseconds since 1970.
+    /// Wall time, in milliseconds since 1970.
     pub wall: u64,
-    /// Milliseconds since the machine started.
+    /// Boot time, in milliseconds since the machine started.
     pub boot: u64,
 }
 
 impl Times {
-    /// Milliseconds since an earlier moment: on the boot clock, or on the wall's after the machine was started anew.
+    /// Milliseconds since an earlier moment: on the boot clock, or on the wall clock after the machine was restarted.
     pub fn since(&self, earlier: Self) -> u64 {
         match self.boot.checked_sub(earlier.boot) {
             Some(passed) => passed,
@@ -47,7 +47,7 @@ impl Times {
 }
 
 impl Fact {
-    /// The child at work that tells it.
+    /// The child at work that reports it.
     pub fn told_by(&self) -> Option<&Attempt> {
         match self {
             Self::Told { of, .. }
@@ -70,170 +70,170 @@ impl Fact {
     }
 }
 
-/// What happened.
+/// A fact about a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "camelCase")]
 pub enum Fact {
-    /// Somebody asked for the run.
+    /// A caller asked for the run.
     Submitted {
         /// The hash of the owner's token.
         owner: Digest,
-        /// Submitting the same key again gives the same run.
+        /// The key of the submission: the same key again gives the same run.
         key: Option<String>,
         /// The child that asked for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<Parent>,
-        /// What an earlier run of the same plan came to, which is not done again.
+        /// The results of an earlier run of the same plan, which are not produced again.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         reused: BTreeMap<NodeId, Reused>,
     },
     /// A child asked for a run of its own, or one below it did.
     Delegated {
-        /// Which child.
+        /// The child that asked.
         of: Attempt,
-        /// The run.
+        /// The id of the new run.
         run: String,
-        /// How many children it has.
+        /// The number of children that it has.
         children: u64,
     },
     /// A run that a child asked for, or one below it, has spent something.
     Used {
-        /// Which child.
+        /// The child that asked for it.
         of: Attempt,
-        /// What.
+        /// The tokens that it spent.
         usage: Usage,
-        /// What that cost, in millionths, where it is known.
+        /// The cost of these tokens, in millionths, where it is known.
         cost: Option<u64>,
     },
     /// An executor took an effect.
     Leased {
-        /// Which.
+        /// The effect that it took.
         effect: EffectId,
-        /// The how-manieth holder this is, counted from one.
+        /// The number of this holder of the effect, counted from one.
         epoch: u32,
-        /// Who.
+        /// The process that took it.
         holder: Holder,
     },
-    /// What a child is told was put together from what others said.
+    /// The text for a child was put together from the outputs of other nodes.
     Told {
-        /// Which child.
+        /// The child that is told it.
         of: Attempt,
         /// The epoch of its start.
         epoch: u32,
         /// The artifact with what it is told.
         told: Digest,
     },
-    /// What was in a child's answer file before it began.
+    /// A child's answer file was looked at before the child began.
     Found {
-        /// Which child.
+        /// The child whose file it is.
         of: Attempt,
         /// The epoch of its start.
         epoch: u32,
-        /// The file.
+        /// The file as it was found.
         file: FoundFile,
     },
     /// A conversation was too long for its model: it is told in short before one of its turns.
     Compacted {
-        /// Whose conversation.
+        /// The child whose conversation it is.
         of: Attempt,
         /// The epoch of its start.
         epoch: u32,
-        /// How many turns of the session are told in short from now on.
+        /// The number of turns of the session that are told in short from now on.
         turns: u64,
     },
-    /// A child may need somebody to look after it.
+    /// A child may need a person to look after it.
     Noticed {
-        /// Which child.
+        /// The child that may need it.
         of: Attempt,
         /// The epoch of its start.
         epoch: u32,
-        /// Why.
+        /// The reason for the notice.
         why: Attention,
     },
-    /// A model answered.
+    /// A model gave an answer.
     Turned {
-        /// Whose model.
+        /// The child whose model answered.
         of: Attempt,
         /// The epoch of its start.
         epoch: u32,
-        /// What it said and what that cost.
+        /// The answer with its cost.
         turn: Turn,
     },
-    /// A request took something and came to nothing. It is recorded before the next one is made.
+    /// A request used tokens and brought no answer. It is recorded before the next one is made.
     Wasted {
-        /// Whose request.
+        /// The child that made the request.
         of: Attempt,
         /// The epoch of its start.
         epoch: u32,
-        /// What it took.
+        /// The tokens that it used.
         usage: Usage,
     },
     /// A tool is about to run.
     Called {
-        /// Whose call.
+        /// The child that calls it.
         of: Attempt,
         /// The epoch of its start.
         epoch: u32,
-        /// What is called.
+        /// The call that is about to run.
         call: Call,
     },
     /// A tool has run.
     Returned {
-        /// Whose call.
+        /// The child that called it.
         of: Attempt,
         /// The epoch of its start.
         epoch: u32,
-        /// Which call.
+        /// The id of the call.
         call: CallId,
-        /// What came of it.
+        /// The outcome of the call.
         outcome: CallOutcome,
     },
     /// An effect is done.
     Answered {
-        /// Which.
+        /// The effect that is done.
         effect: EffectId,
         /// The epoch in which it was done.
         epoch: u32,
-        /// What came of it.
+        /// The outcome of the effect.
         outcome: Outcome,
     },
-    /// The holder of an effect is no more.
+    /// The holder of an effect no longer exists.
     Gone {
-        /// Which effect.
+        /// The effect that it held.
         effect: EffectId,
-        /// Its epoch.
+        /// The epoch in which it held the effect.
         epoch: u32,
-        /// How that is known.
+        /// The evidence that it is gone.
         why: String,
     },
-    /// Somebody wants something.
+    /// A person or program has a wish for the run.
     Wanted {
-        /// Who, as people call it: a terminal, a server.
+        /// The name of that person or program, such as a terminal or a server.
         by: String,
-        /// Recording the same wish twice is recording it once.
+        /// The id of the wish: recording it twice is the same as recording it once.
         id: String,
-        /// What.
+        /// The wish that was recorded.
         wish: Wish,
     },
     /// A time has passed.
     Fired {
-        /// The timer.
+        /// The id of the timer.
         timer: EffectId,
     },
 }
 
-/// What a node came to in an earlier run of the same plan.
+/// The result of a node in an earlier run of the same plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reused {
-    /// What it said.
+    /// The output of the node.
     pub output: Output,
-    /// What it did in its working tree.
+    /// The work that it did in its working tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub captured: Option<CapturedWork>,
-    /// The items that it ran for. What came of each is taken over, too.
+    /// The items that it ran for. The result of each is taken over, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<Expanded>,
-    /// Whether its work counts.
+    /// The verdict on its work.
     #[serde(default)]
     pub accepted: Accepted,
 }
@@ -241,33 +241,33 @@ pub struct Reused {
 /// The child that asked for a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parent {
-    /// Its own run.
+    /// The run to which it belongs.
     pub run: String,
-    /// The child.
+    /// The child that asked.
     pub of: Attempt,
 }
 
-/// Who executes an effect: enough to tell whether it is still there.
+/// The process that executes an effect, with enough data to tell whether it still exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Holder {
-    /// Its process id.
+    /// The id of the process.
     pub pid: u32,
-    /// When that process started, in ticks of the boot clock.
+    /// The time at which the process started, in ticks of the boot clock.
     pub start_time: u64,
-    /// Which boot.
+    /// The boot of the machine in which it runs.
     pub boot_id: String,
-    /// Which PID namespace.
+    /// The PID namespace in which it runs.
     pub pid_namespace: u64,
 }
 
-/// Something that may be long: in the event itself, or an artifact.
+/// A value that may be long: in the event itself, or an artifact.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Body {
-    /// In the event.
+    /// The value in the event.
     Inline(Value),
-    /// Beside the journal, by digest.
+    /// The digest of an artifact beside the journal.
     Artifact(Digest),
 }
 
@@ -276,24 +276,24 @@ pub enum Body {
 pub struct Turn {
     /// Its blocks: text, thinking, calls.
     pub content: Body,
-    /// What it cost.
+    /// The tokens that it used.
     pub usage: Usage,
-    /// Why it ended, in the provider's word.
+    /// The reason why it ended, in the provider's word.
     pub stop: String,
-    /// What was asked beside what the child is told: of a program's first request.
+    /// Text that a program's first request had beside what the child is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added: Option<AddedText>,
 }
 
-/// What a program adds of its own to what its child is told.
+/// The text that a program adds of its own to what its child is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AddedText {
     /// The digest of the texts of its first request without what the child is told.
     pub digest: Digest,
-    /// How long they are.
+    /// The length of these texts.
     pub bytes: usize,
-    /// How the parts begin that are not there whole, once and in order.
+    /// The beginnings of the parts of the child's text that are not there whole, once and in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_whole: Vec<String>,
 }
@@ -303,90 +303,90 @@ pub struct AddedText {
 pub struct Call {
     /// The model's name for the call.
     pub id: CallId,
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
-    /// What it is given.
+    /// The arguments of the call.
     pub arguments: Body,
-    /// Whether it can change something.
+    /// Set if it can change something.
     pub writes: bool,
-    /// Whether a program told of it when it had begun, so that it cannot be refused any more.
+    /// Set if a program reported it after it had begun, so that it cannot be refused any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub observed: bool,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallOutcome {
-    /// What the model is told.
+    /// The content that the model is told.
     pub content: Body,
-    /// Whether the call failed.
+    /// Set if the call failed.
     pub is_error: bool,
-    /// Whether what it began goes on, so that nothing is known of its end.
+    /// Set if what it began goes on, so that nothing is known of its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub goes_on: bool,
 }
 
-/// What came of an effect.
+/// The outcome of an effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "camelCase")]
 pub enum Outcome {
-    /// The child ended.
+    /// The child has ended.
     Ended(Ending),
     /// The child was told to stop.
     Told,
-    /// The child was told something, and heard it after whatever is recorded before this.
+    /// The child was told something, and heard it after everything that is recorded before this.
     Sent {
         /// The artifact with the words.
         message: Digest,
     },
-    /// Whether anything of it is left.
+    /// A search for processes of the child that are left has ended.
     Proved(Proof),
     /// A working tree was made.
     Made {
-        /// Where.
+        /// The folder of the tree.
         folder: PathBuf,
-        /// What its set-up put there, by path from its top: none of it is the child's work.
+        /// Paths from its top that its set-up put there: none of it is the child's work.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         synthetic: Vec<String>,
-        /// The commit that it begins with, where that has the work of others.
+        /// The commit that it begins with, if that commit has the work of other nodes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         base: Option<String>,
     },
-    /// A working tree was not made: the work of others that it was to begin with cannot be merged.
+    /// A working tree was not made: the work of other nodes that it was to begin with cannot be merged.
     Conflicting {
-        /// Which work, and in which files.
+        /// The conflicting work and the files of the conflict.
         conflict: WorkConflict,
-        /// The artifact with what is said about it, and all patches.
+        /// The artifact with a description of the conflict, and all patches.
         answer: Digest,
     },
-    /// What was done in a working tree is stored.
+    /// The work in a working tree is stored.
     Captured(CapturedWork),
     /// The files were looked at before the child began.
     Looked(TreeBefore),
-    /// What shows whether work counts was gathered, and its commands have ended.
+    /// The evidence on whether work counts was gathered, and its commands have ended.
     Checked(Box<Seen>),
-    /// A working tree is no more.
+    /// A working tree was removed.
     Removed,
     /// The items of a list were found.
     Expanded(Expanded),
-    /// What was said about all items is put together.
+    /// The outputs of all items are put together.
     Collected(Output),
-    /// The command that waits for it was told what the run came to.
+    /// The command that waits for the end of the run was told its result.
     Delivered(Delivered),
     /// It could not be done: a working tree made, captured or removed, items found, outputs put together.
     Impossible {
-        /// Why.
+        /// The reason for the failure.
         why: String,
     },
 }
 
-/// What came of telling a command what a run came to.
+/// The outcome of telling a command the result of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivered {
-    /// How it ended.
+    /// The way in which the command ended.
     pub end: CheckEnd,
-    /// The artifact with what it printed.
+    /// The artifact with the text that it printed.
     pub output: Digest,
 }
 
@@ -395,101 +395,101 @@ pub struct Delivered {
 pub struct Expanded {
     /// The artifact with the list.
     pub list: Digest,
-    /// The items.
+    /// The items in the order of the list.
     pub items: Vec<Item>,
 }
 
-/// One item of a list.
+/// An item of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
-    /// What tells it from the others, as it stands in the id of its node.
+    /// The key that tells it from the others, as it stands in the id of its node.
     pub key: String,
-    /// What its child is called while it runs.
+    /// The name that is shown for its child while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
 
-/// The files before a child began.
+/// The files as they were before a child began.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TreeBefore {
-    /// The tree of all of them in version control; none where there is none.
+    /// The version control tree of all of them; none where there is no version control.
     pub tree: Option<String>,
-    /// Those that were staged.
+    /// The files that were staged.
     pub staged: Vec<String>,
 }
 
-/// A file as it was found, so that it is known whether it was written since.
+/// A file as it was found, by which a later writing of the file can be noticed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FoundFile {
-    /// There was none.
+    /// There was no file.
     Absent,
-    /// There was one.
+    /// There was a file.
     There {
         /// The digest of its content; none of a file that could not be read.
         digest: Option<Digest>,
-        /// Its inode.
+        /// The inode of the file.
         inode: u64,
-        /// When it was last changed, in nanoseconds since 1970.
+        /// The time of its last change, in nanoseconds since 1970.
         ctime: i64,
     },
 }
 
-/// What was done in a working tree.
+/// The work that was done in a working tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapturedWork {
     /// The artifact with the patch, which was shown to apply to the commit that the tree began with.
     pub patch: Digest,
-    /// That commit, where it has the work of others.
+    /// That commit, if it has the work of other nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
-    /// How many files it changes.
+    /// The number of files that it changes.
     pub files: u64,
     /// The artifact with new files that version control ignores, as a tar archive.
     #[serde(default)]
     pub ignored: Option<Digest>,
-    /// What was done in submodules that were checked out.
+    /// The work that was done in submodules that were checked out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub submodules: Vec<SubmoduleWork>,
-    /// Why the tree has to stay: something in it is in neither.
+    /// The reason why the tree has to stay: something in it is in neither artifact.
     #[serde(default)]
     pub left: Option<String>,
 }
 
-/// What was done in a submodule.
+/// The work that was done in a submodule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubmoduleWork {
-    /// Where it is, from the top of the working tree.
+    /// The path of the submodule from the top of the working tree.
     pub path: String,
     /// The commit of the submodule that the patch applies to.
     pub base: String,
     /// The artifact with the patch. Its names begin with the path.
     pub patch: Digest,
-    /// How many files it changes.
+    /// The number of files that it changes.
     pub files: u64,
     /// The artifact with new files that version control ignores there, as a tar archive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignored: Option<Digest>,
 }
 
-/// How a child ended, and what it had.
+/// The end of a child, and the output that it had.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
-    /// How.
+    /// The way in which it ended.
     pub finish: Finish,
-    /// What it had said by then, whatever the end.
+    /// The output that it had given by then, whatever the end.
     pub output: Output,
-    /// What requests took that came to no answer.
+    /// The tokens of requests that brought no answer.
     #[serde(default)]
     pub lost: Usage,
 }
 
-/// How a child ended, as its executor saw it. What that means is decided here, not there.
+/// The way in which a child ended, as its executor saw it. Its meaning is decided here, not in the executor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Finish {
-    /// By itself.
+    /// It ended by itself.
     Answered,
     /// It was made to end.
     Interrupted,
@@ -499,16 +499,16 @@ pub enum Finish {
     Failed(Cause),
 }
 
-/// What a child asks.
+/// A question that a child asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     /// The call with which it asked.
     pub call: CallId,
-    /// What it wants to know.
+    /// The text of the question.
     pub text: String,
 }
 
-/// What a child said.
+/// The output of a child.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Output {
@@ -516,81 +516,81 @@ pub struct Output {
     pub text: Option<Digest>,
     /// The artifact with the value that met the schema.
     pub structured: Option<Digest>,
-    /// The file that it was written to.
+    /// The file that the output was written to.
     pub path: Option<String>,
-    /// The artifact with what the child itself wrote to that file.
+    /// The artifact with the text that the child itself wrote to that file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<Digest>,
-    /// Why it is not in the file that it was to be written to.
+    /// The reason why the output is not in the file that it was to be written to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unsaved: Option<String>,
-    /// Why its words are not the data that was asked for, where it gave none.
+    /// The reason why its answer is not the data that was asked for, where it gave none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_data: Option<String>,
-    /// What it found, where it was to look at another's work.
+    /// The findings of the child, where it was to review another's work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewVerdict>,
 }
 
-/// What somebody found who looked at another's work.
+/// The findings of a reviewer on another child's work.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReviewVerdict {
-    /// What stands in the way.
+    /// Findings that stand in the way.
     pub blockers: Vec<String>,
-    /// What else was found.
+    /// The other findings of the reviewer.
     pub notes: Vec<String>,
 }
 
-/// Whether anything of a child is left running.
+/// The finding on whether anything of a child is left running.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Proof {
-    /// Two scans in a row found nobody.
+    /// Two scans in a row found no process of it.
     Ended {
-        /// How many scans it took.
+        /// The number of scans that it took.
         scans: u32,
     },
-    /// Somebody may be left.
+    /// A process of it may be left.
     NotProven {
-        /// Why.
+        /// The reason why it is not proven.
         why: String,
     },
 }
 
-/// What somebody wants of a run.
+/// A wish of a person or program for a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "wish", rename_all = "camelCase")]
 pub enum Wish {
-    /// That it ends; what it has is kept.
+    /// The run is to end; what it has is kept.
     Stop {
-        /// Whether there is nothing to wait for.
+        /// Set if the children get no time to end by themselves.
         now: bool,
     },
-    /// Nothing more: its owner has the result.
+    /// No more is wanted: its owner has the result.
     Acknowledge,
-    /// That a child, or everybody, stops in such a way that it can go on later.
+    /// A child, or every child, is to stop in such a way that it can go on later.
     Pause {
-        /// Which; everybody when nobody is named.
+        /// The child that is to pause; none for all of them.
         node: Option<NodeId>,
     },
-    /// That a child that waits or has ended goes on in its session.
+    /// A child that waits or has ended is to go on in its session.
     Resume {
-        /// Which.
+        /// The child that is to go on.
         node: NodeId,
         /// The artifact with what it is told, if anything.
         message: Option<Digest>,
     },
-    /// That a child hears something while it works.
+    /// A child is to hear something while it works.
     Steer {
-        /// Which.
+        /// The child that is to hear it.
         node: NodeId,
         /// The artifact with the words.
         message: Digest,
     },
-    /// That a child that asked goes on with this answer.
+    /// A child that asked is to go on with this answer.
     Answer {
-        /// Which.
+        /// The child that asked.
         node: NodeId,
         /// The artifact with the answer.
         answer: Digest,

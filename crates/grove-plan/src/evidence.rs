@@ -1,4 +1,4 @@
-//! What was seen of a child's work, beside what it says, and what that means for its contract.
+//! The observations of a child's work, beside what it says, and what they mean for its contract.
 
 mod commands;
 
@@ -13,15 +13,15 @@ use commands::commands_compared;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Seen {
-    /// What the commands came to.
+    /// The results of the contract's commands.
     pub results: Vec<CheckResult>,
-    /// What the child says.
+    /// The report of the child on its work.
     pub report: Option<Report>,
-    /// What was understood though it was written otherwise, or why there is no report.
+    /// Remarks on what was understood though it was written otherwise, or on why there is no report.
     pub notes: Vec<String>,
-    /// What the runtime found itself.
+    /// The facts that the runtime found itself.
     pub facts: Facts,
-    /// By which rules it is judged.
+    /// The rules by which it is judged.
     #[serde(default = "EvidenceRules::of_old_journals")]
     pub rules: EvidenceRules,
 }
@@ -31,26 +31,26 @@ pub struct Seen {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum EvidenceRules {
-    /// A line that has the other in it is the same command, and one that may fail may also hang.
+    /// Two commands are the same if one line has the other in it, and a command that may fail may also hang.
     First,
-    /// Commands are compared step by step, and one that may fail has to end by itself.
+    /// Commands are compared step by step, and a command that may fail has to end by itself.
     #[default]
     Second,
 }
 
 impl EvidenceRules {
-    /// Those of journals that do not name any.
+    /// The rules of journals that do not name any.
     const fn of_old_journals() -> Self {
         Self::First
     }
 
-    /// Whether a check that ended so is met.
+    /// Returns true if a check that ended so is met.
     fn are_met(self, check: &Check, end: &CheckEnd) -> bool {
         check.is_met_by(end) || (check.allow_failure && self == Self::First)
     }
 }
 
-/// What the runtime found itself.
+/// The facts that the runtime found itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Facts {
@@ -69,11 +69,11 @@ pub struct Facts {
 /// A command that a child ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenCommand {
-    /// The line.
+    /// The line that was run.
     pub line: String,
-    /// Whether it failed.
+    /// Set if it failed.
     pub failed: bool,
-    /// Whether nothing is known of its end: it went on by itself, or was cut off.
+    /// Set if nothing is known of its end: it went on by itself, or was cut off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub end_unknown: bool,
 }
@@ -84,26 +84,26 @@ pub struct SeenCommand {
 pub enum Finding {
     /// Something that was asked for is not there. The child can be asked for it.
     Missing(String),
-    /// What the child says is not so.
+    /// A statement of the child is not true.
     Contradicted(String),
 }
 
 impl Finding {
-    /// What it is, for people and for the child.
+    /// The text of the finding, for people and for the child.
     pub fn text(&self) -> &str {
         match self {
             Self::Missing(text) | Self::Contradicted(text) => text,
         }
     }
 
-    /// Whether the child said something that is not so.
+    /// Returns true if a statement of the child is not true.
     pub const fn is_contradiction(&self) -> bool {
         matches!(self, Self::Contradicted(_))
     }
 }
 
 impl Contract {
-    /// What stands in the way of work counting: what is missing, and what is not as the child says.
+    /// Returns what stands in the way of work counting: missing parts, and statements of the child that are not true.
     pub fn findings(&self, seen: &Seen) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut missing = |text: String| findings.push(Finding::Missing(text));
@@ -155,7 +155,7 @@ impl Contract {
         findings
     }
 
-    /// Why a criterion does not count as met.
+    /// Returns the reason why a criterion does not count as met.
     fn unmet(&self, criterion: &Criterion, report: &Report) -> Option<String> {
         let id = &criterion.id;
         let said = report.criteria_satisfied.as_slice();
@@ -165,7 +165,7 @@ impl Contract {
         };
         let said = match (said.iter().find(|it| is_it(&it.id)), said) {
             (Some(named), _) => Some(named),
-            // One answer to one question needs no name.
+            // A single answer to a single criterion needs no name.
             (None, [only]) if self.criteria.len() == 1 => Some(only),
             (None, _) => None,
         };
@@ -185,7 +185,7 @@ impl Contract {
         }
     }
 
-    /// Why a kind of evidence is not there. What the runtime saw itself needs nobody's word.
+    /// Returns the reason why a kind of evidence is missing. What the runtime saw itself needs no statement of the child.
     fn not_shown(&self, kind: Evidence, report: &Report, facts: &Facts) -> Option<String> {
         let filled = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|it| !it.is_empty());
         let is_shown = match kind {
@@ -193,7 +193,7 @@ impl Contract {
             Evidence::TestsAdded => filled(&report.tests_added_or_updated),
             Evidence::CommandsRun => {
                 let seen = facts.commands.as_ref().is_some_and(|it| !it.is_empty());
-                // That nothing had to be run is an answer; that nothing was said is not.
+                // An empty list is an answer: nothing had to be run. A missing list is none.
                 seen || report.commands_run.is_some()
             }
             Evidence::ValidationOutput => {
@@ -217,7 +217,7 @@ impl Contract {
     }
 }
 
-/// Where what a child says is not what was seen, with both.
+/// Returns sentences on what a child states and what was seen, where the two differ.
 fn contradictions(report: &Report, facts: &Facts) -> Vec<String> {
     let mut all = Vec::new();
     if let (Some(claimed), Some(changed)) = (&report.changed_files, &facts.changed) {
@@ -274,7 +274,7 @@ pub(crate) fn path_of(claim: &str) -> Option<String> {
     is_path.then(|| first.to_owned())
 }
 
-/// Whether a path that was said is a file, or a folder of it.
+/// Returns true if a path that was said is a file, or a folder of it.
 pub(crate) fn is_same(said: &str, file: &str) -> bool {
     let said = said.trim_end_matches('/');
     let ends = |long: &str, short: &str| {
@@ -396,7 +396,7 @@ mod tests {
     #[test]
     fn what_was_seen_needs_nobodys_word_and_the_rest_is_asked_for() {
         let contract = contract(&json!("checked"));
-        // Only what nobody but the child can say is missing when it says nothing.
+        // When the child says nothing, only what it alone can say is missing.
         let silent = Seen {
             report: None,
             notes: strings(&["there is no report"]),
@@ -415,7 +415,7 @@ mod tests {
                 .iter()
                 .any(Finding::is_contradiction)
         );
-        // Where nothing can be seen its word is what there is.
+        // Where nothing can be seen, the child's statement is what there is.
         let blind = Seen {
             facts: Facts::default(),
             ..seen(

@@ -9,13 +9,13 @@ use crate::event::Item;
 use crate::plan::FanOut;
 use crate::view::NodeView;
 
-/// Characters of a key as it is written.
+/// The greatest number of characters of a key as it is written.
 const MAX_KEY: usize = 200;
-/// Characters of a key in the id of a node.
+/// The greatest number of characters of a key in the id of a node.
 const MAX_KEY_OF_NODE: usize = 80;
 
 impl FanOut {
-    /// The list in an output.
+    /// Returns the list in an output.
     pub fn list<'a>(&self, output: &'a Value) -> Result<&'a Vec<Value>, String> {
         let found = output.pointer(&self.path);
         let found = found.ok_or_else(|| format!("the output has nothing at `{}`", self.path))?;
@@ -23,7 +23,7 @@ impl FanOut {
         list.ok_or_else(|| format!("what the output has at `{}` is no list", self.path))
     }
 
-    /// The items of a list, each with a key of its own and everything that the task and the label speak of.
+    /// Returns the items of a list, each with a key of its own and everything that the task and the label name.
     pub fn items(
         &self,
         list: &[Value],
@@ -68,7 +68,7 @@ impl FanOut {
         Ok(items)
     }
 
-    /// What was said about all items, in their order.
+    /// Returns the outputs of all items, in their order.
     pub fn collected(&self, list: &[Value], said: &[NodeView]) -> Vec<Value> {
         let all = list.iter().zip(said).enumerate();
         all.map(|(at, (value, said))| {
@@ -111,7 +111,7 @@ fn key_of_node(key: &str) -> String {
     if text.is_empty() { "item" } else { text }.to_owned()
 }
 
-/// Whether these can be in ids of nodes, each once.
+/// Returns true if these can be in ids of nodes, each once.
 pub(crate) fn are_keys(items: &[Item]) -> bool {
     let mut seen = BTreeSet::new();
     items
@@ -119,7 +119,7 @@ pub(crate) fn are_keys(items: &[Item]) -> bool {
         .all(|item| key_of_node(&item.key) == item.key && seen.insert(&item.key))
 }
 
-/// What was said about one item, as it is put together with the others.
+/// Returns the output of one item, in the form in which it is put together with the others.
 fn collected_item(at: usize, key: &str, value: &Value, said: &NodeView) -> Value {
     let mut entry = json!({
         "key": key,

@@ -1,4 +1,4 @@
-//! What things of a run are called. Ids follow from the plan and from what happened, never from chance.
+//! The ids of the things of a run. They follow from the plan and from what happened, never from chance.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[serde(transparent)]
 pub struct NodeId(String);
 
-/// How the id of whoever looks at another's work ends.
+/// The end of the id of a node that reviews another's work.
 const REVIEW: &str = ".review";
 
 impl NodeId {
@@ -19,43 +19,43 @@ impl NodeId {
         Self(position.to_string())
     }
 
-    /// One of several at a step, counted from zero.
+    /// Returns one of several nodes at a step, counted from zero.
     #[must_use]
     pub fn member(&self, at: usize) -> Self {
         Self(format!("{self}.{at}"))
     }
 
-    /// One of several at a step that runs for each item of a list.
+    /// Returns one of several nodes at a step that runs for each item of a list.
     #[must_use]
     pub fn item(&self, key: &str) -> Self {
         Self(format!("{self}[{key}]"))
     }
 
-    /// The step of an item, and whether this is whoever looks at its work.
+    /// Returns the step of an item's node, and true if the node reviews the item's work.
     pub(crate) fn of_item(&self) -> Option<(Self, bool)> {
         let (step, rest) = self.0.split_once('[')?;
         let (_, end) = rest.rsplit_once(']')?;
         Some((Self(step.to_owned()), !end.is_empty()))
     }
 
-    /// Whoever looks at the work of this one.
+    /// Returns the node that reviews the work of this one.
     #[must_use]
     pub fn reviewer(&self) -> Self {
         Self(format!("{self}{REVIEW}"))
     }
 
-    /// Whose work this one looks at, by its name alone.
+    /// Returns the node whose work this one reviews, by its name alone.
     pub(crate) fn author(&self) -> Option<Self> {
         let author = self.0.strip_suffix(REVIEW)?;
         Some(Self(author.to_owned()))
     }
 
-    /// What belongs to the run as a whole.
+    /// The id for everything that belongs to the run as a whole.
     pub fn whole_run() -> Self {
         Self("run".to_owned())
     }
 
-    /// As it is written.
+    /// The id as it is written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -73,17 +73,17 @@ impl fmt::Display for NodeId {
     }
 }
 
-/// One try at a node, counted from one.
+/// An attempt at a node, counted from one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Attempt {
-    /// The node.
+    /// The node that is attempted.
     pub node: NodeId,
-    /// Which try.
+    /// The number of the attempt.
     pub n: u32,
 }
 
 impl Attempt {
-    /// Its place among the tries at its node, counted from zero.
+    /// Its place among the attempts at its node, counted from zero.
     pub(crate) fn place(&self) -> Option<usize> {
         usize::try_from(self.n).ok()?.checked_sub(1)
     }
@@ -100,7 +100,7 @@ impl fmt::Display for Attempt {
 #[serde(transparent)]
 pub struct CallId(pub String);
 
-/// What kind of effect.
+/// The kind of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EffectKind {
     /// Drive a child until it ends.
@@ -115,19 +115,19 @@ pub enum EffectKind {
     Send,
     /// Make a working tree.
     Make,
-    /// Store what was done in a working tree.
+    /// Store the work that was done in a working tree.
     Capture,
     /// Remove a working tree.
     Remove,
     /// Look at the files before a child begins.
     Look,
-    /// Gather what shows whether work counts.
+    /// Gather the evidence on whether work counts.
     Verify,
     /// Find the items of a list.
     Expand,
-    /// Put together what was said about the items of a list.
+    /// Put together the outputs of the items of a list.
     Collect,
-    /// Tell somebody what the run came to.
+    /// Tell a command the result of the run.
     Deliver,
 }
 
@@ -148,7 +148,7 @@ impl EffectKind {
         (Self::Deliver, "deliver"),
     ];
 
-    /// The word for it.
+    /// Returns the word for the kind.
     pub fn word(self) -> &'static str {
         let mut all = Self::ALL.iter();
         all.find(|(kind, _)| *kind == self)
@@ -156,37 +156,37 @@ impl EffectKind {
     }
 }
 
-/// One effect of a run. Issued again, it has the same id.
+/// The id of an effect of a run. An effect that is issued again has the same id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EffectId {
-    /// Whose it is.
+    /// The attempt to which it belongs.
     pub of: Attempt,
-    /// What is done.
+    /// The kind of the effect.
     pub kind: EffectKind,
-    /// Which one of its kind, counted from zero.
+    /// Its number among the effects of its kind, counted from zero.
     pub k: u32,
 }
 
 impl EffectId {
-    /// An effect of an attempt.
+    /// Returns the id of an effect of an attempt.
     pub fn new(of: &Attempt, kind: EffectKind, k: u32) -> Self {
         let of = of.clone();
         Self { of, kind, k }
     }
 
-    /// The clock of the whole run, which is set anew when the run goes on after a pause.
+    /// The timer of the whole run, which is set anew when the run goes on after a pause.
     pub fn run_timer(k: u32) -> Self {
         let node = NodeId::whole_run();
         Self::new(&Attempt { node, n: 0 }, EffectKind::Timer, k)
     }
 
-    /// Telling what the run came to, which is done again when it went on and came to something else.
+    /// The delivery of the result, which is done again when the run went on and came to another result.
     pub fn delivery(k: u32) -> Self {
         let node = NodeId::whole_run();
         Self::new(&Attempt { node, n: 0 }, EffectKind::Deliver, k)
     }
 
-    /// Whether it belongs to the run as a whole.
+    /// Returns true if it belongs to the run as a whole.
     pub fn is_of_whole_run(&self) -> bool {
         self.of.node == NodeId::whole_run()
     }
@@ -198,7 +198,7 @@ impl fmt::Display for EffectId {
     }
 }
 
-/// A text is not the id of an effect.
+/// The error for a text that is not the id of an effect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not the id of an effect")]
 pub struct NotAnEffect(String);

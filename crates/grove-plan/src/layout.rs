@@ -1,4 +1,4 @@
-//! From the steps of a chain to the nodes of a plan: what waits for what, and where variables come from.
+//! From the steps of a chain to the nodes of a plan: which node waits for which, and the sources of variables.
 
 use std::collections::BTreeMap;
 
@@ -8,44 +8,44 @@ use grove_spec::{Code, Diagnostic};
 use crate::ids::NodeId;
 use crate::plan::{GroupRules, Inputs};
 
-/// What a later step is told when its task says nothing.
+/// The task of a later step whose task is not written.
 const PREVIOUS: &str = "{previous}";
-/// What the first step is told when its task says nothing.
+/// The task of the first step where it is not written.
 const TASK: &str = "{task}";
-/// What an item of a list is called when nothing else is said.
+/// The name of an item of a list where no other name is given.
 const ITEM: &str = "item";
-/// The way to run more children in one step.
+/// The advice for running more children in one step.
 const MORE_TASKS: &str = "name fewer, or raise the limit with `--max-tasks` or `runs.maxTasks`";
 
-/// What is said about steps where they say nothing themselves.
+/// Defaults for steps that do not set a value themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayoutRules {
-    /// How many children of a step run at a time.
+    /// The number of children of a step that run at a time.
     pub concurrency: u64,
-    /// How many tasks a step may have, and how many items a list that is written.
+    /// The greatest number of tasks of a step, and of items of a list that is written.
     pub max_tasks: u64,
-    /// How many items a list may have that says nothing itself.
+    /// The greatest number of items of a list that sets no limit itself.
     pub max_items: Option<u64>,
-    /// Whether tasks speak of each other: those of a chain do, others are told as they are.
+    /// Set if tasks have variables: those of a chain have, others are told as they are.
     pub has_variables: bool,
 }
 
-/// One child to be.
+/// A task that becomes a child of the plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedTask<'a> {
-    /// Its place: `2`, or `2.0` in a step of several.
+    /// Its place: `2`, or `2.0` in a step with several tasks.
     pub id: NodeId,
     /// The nodes that it waits for.
     pub after: Vec<NodeId>,
-    /// The step of several that it belongs to.
+    /// The step with several tasks to which it belongs.
     pub group: Option<NodeId>,
-    /// What is asked of whom.
+    /// The agent and the task, as written.
     pub task: &'a Task,
-    /// How the step runs that it belongs to.
+    /// The settings of the step to which it belongs.
     pub settings: Option<&'a GroupSettings>,
-    /// What it is told, with variables.
+    /// The text that the child is told, with variables.
     pub text: String,
-    /// Where they come from; none when it is told as it is.
+    /// The sources of the variables; none when the text is told as it is.
     pub inputs: Option<Inputs>,
     /// The list whose items it runs for.
     pub list: Option<PlannedList<'a>>,
@@ -54,24 +54,24 @@ pub struct PlannedTask<'a> {
 /// The list that a step runs for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedList<'a> {
-    /// The node whose output has it; none where the list is written.
+    /// The node whose output has the list; none where the list is written.
     pub from: Option<NodeId>,
-    /// How many items it may have.
+    /// The greatest number of items that it may have.
     pub max_items: u64,
-    /// What was said about it.
+    /// The step as it is written.
     pub said: &'a FanOut,
 }
 
 /// The nodes of a chain.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Layout<'a> {
-    /// Each after those that it waits for.
+    /// The tasks, each after those that it waits for.
     pub tasks: Vec<PlannedTask<'a>>,
-    /// How nodes run side by side.
+    /// Rules for nodes that run side by side.
     pub groups: BTreeMap<NodeId, GroupRules>,
 }
 
-/// Lays steps out. All that is wrong is said at once, each with its step.
+/// Lays steps out as nodes. All faults are reported at once, each with its step.
 pub fn lay_out(steps: &[Step], rules: LayoutRules) -> Result<Layout<'_>, Vec<Diagnostic>> {
     let mut layout = Layout::default();
     let mut findings = Vec::new();
@@ -128,7 +128,7 @@ pub fn lay_out(steps: &[Step], rules: LayoutRules) -> Result<Layout<'_>, Vec<Dia
                 inputs.item = Some(item.to_owned());
             }
             outputs.insert(list.said.collect.output_name.clone(), vec![id.clone()]);
-            // It is not one of several: it is all of them.
+            // A step that runs for a list is not one of several children: it stands for all of them.
             task.group = None;
             task.list = Some(list);
         }
@@ -177,7 +177,7 @@ fn planned<'a>(
     }
 }
 
-/// Where the list of a step comes from, and how long it may be.
+/// Returns the source of a step's list and its greatest length.
 fn list_of<'a>(
     id: &NodeId,
     said: &'a FanOut,
@@ -220,7 +220,7 @@ fn list_of<'a>(
     })
 }
 
-/// A list whose items are written.
+/// Returns a list whose items are written, if it is short enough and its task names the item.
 fn written_list<'a>(
     id: &NodeId,
     said: &'a FanOut,

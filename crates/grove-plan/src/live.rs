@@ -1,7 +1,7 @@
-//! What a run does at a moment: who is at work, with what, for how long, and what it took.
+//! The work of a run at a moment: the children at work, their activity, their time, and what it took.
 //!
-//! A function of the plan, the fold of the journal, what attempts last showed of themselves, and the time. Nothing is
-//! copied that a picture of a thousand children would copy many times a second.
+//! It is computed from the plan, the fold of the journal, the last signs of attempts, and the time. Nothing is copied that a
+//! picture of a thousand children would copy many times a second.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::money::cost_of_attempt;
 use crate::plan::{Child, Node, Plan, Work};
 use crate::state::{AttemptState, Execution, NodeState, State};
 
-/// What an attempt last showed of itself.
+/// The last sign that an attempt gave of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sign<'a> {
-    /// What it does, where its log says so.
+    /// The activity that its log tells, where it tells one.
     pub doing: Option<&'a str>,
-    /// When it last did something.
+    /// The time at which it last did something.
     pub at: Times,
 }
 
@@ -28,11 +28,11 @@ pub type Signs<'s, 'a> = &'s dyn Fn(&NodeId) -> Option<Sign<'a>>;
 /// A run at a moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveRun<'a> {
-    /// How far it is.
+    /// The state of the run.
     pub state: Execution,
-    /// Why it is so.
+    /// The reason for that state.
     pub reason: Option<String>,
-    /// Whether it was told to stop.
+    /// Set if it was told to stop and has not ended.
     pub is_stopping: bool,
     /// Its steps, in the order of the plan.
     pub steps: Vec<LiveStep<'a>>,
@@ -47,36 +47,36 @@ pub struct LiveRun<'a> {
 /// A step: one child, or several side by side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveStep<'a> {
-    /// Its place.
+    /// The id of the step.
     pub id: NodeId,
-    /// What its children are called, when they are called the same.
+    /// The name of its children; empty when their names differ.
     pub name: &'a str,
-    /// Whether it is a group: also one of a single child, and a list whose items are not known yet.
+    /// Set for a group: also for one of a single child, and for a list whose items are not known yet.
     pub is_group: bool,
-    /// How far it is, where it is a list whose items are still to be found or put together.
+    /// The state of a list, whose items are still to be found or put together; none for other steps.
     pub list: Option<&'a Execution>,
-    /// Its children; whoever looks at the work of one comes after it.
+    /// Its children; the reviewer of a child's work comes after the child.
     pub children: Vec<LiveChild<'a>>,
 }
 
 /// A child at a moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveChild<'a> {
-    /// Its id.
+    /// The id of its node.
     pub id: NodeId,
-    /// What it is called.
+    /// The name that people read for it.
     pub name: &'a str,
-    /// How far it is.
+    /// The state of its node.
     pub state: &'a Execution,
-    /// Whether its work counts.
+    /// The verdict on its work.
     pub accepted: &'a Accepted,
-    /// What it does now, while it is at work.
+    /// Its activity now, while it is at work.
     pub doing: Option<&'a str>,
     /// Milliseconds since its last sign, while it is at work.
     pub quiet_ms: Option<u64>,
-    /// Why somebody may have to look after it.
+    /// The reason why a person may have to look after it.
     pub attention: Option<Attention>,
-    /// Tokens that count.
+    /// The tokens that count.
     pub tokens: u64,
     /// Millionths of money, where prices are known.
     pub cost: Option<u64>,
@@ -85,12 +85,12 @@ pub struct LiveChild<'a> {
 }
 
 impl LiveChild<'_> {
-    /// The word that people read for how far it is.
+    /// The word that people read for its state.
     pub fn shown(&self) -> &'static str {
         self.state.shown(self.accepted.is_rejected())
     }
 
-    /// Whether somebody works on it now.
+    /// Returns true while it is at work.
     pub fn is_at_work(&self) -> bool {
         *self.state == Execution::Running
     }
@@ -100,7 +100,7 @@ const PENDING: &Execution = &Execution::Pending;
 const NO_DEMAND: &Accepted = &Accepted::None;
 
 impl<'a> LiveRun<'a> {
-    /// The picture of a run.
+    /// Returns the picture of a run.
     pub fn of(plan: &'a Plan, state: &'a State, signs: Signs<'_, 'a>, now: Times) -> Self {
         let looking = Looking {
             state,
@@ -129,12 +129,12 @@ impl<'a> LiveRun<'a> {
         }
     }
 
-    /// Whether its work is done and does not count.
+    /// Returns true if its work is done and does not count.
     pub fn is_rejected(&self) -> bool {
         self.state == Execution::Complete && self.reason.is_some()
     }
 
-    /// The word that people read for how far it is.
+    /// The word that people read for its state.
     pub fn shown(&self) -> &'static str {
         self.state.shown(self.is_rejected())
     }
@@ -145,7 +145,7 @@ impl<'a> LiveRun<'a> {
     }
 }
 
-/// What a node's effects are about while it is at work; whoever drives its child shows that in a log.
+/// Says for nodes at work what their open effects do. The driver of a child shows the child's own activity in a log.
 fn effects(state: &State) -> BTreeMap<&NodeId, &'static str> {
     let told = state.open.keys().filter_map(|effect| {
         let doing = match effect.kind {
@@ -167,7 +167,7 @@ fn effects(state: &State) -> BTreeMap<&NodeId, &'static str> {
     told.collect()
 }
 
-/// What the picture is made of.
+/// The data from which the picture is made.
 struct Looking<'s, 'a> {
     state: &'a State,
     signs: Signs<'s, 'a>,
@@ -218,7 +218,7 @@ impl<'a> Looking<'_, 'a> {
                         let id = id.reviewer();
                         self.child(&id, child, child.label.as_deref())
                     });
-                    // A reviewer is there when it has begun.
+                    // A reviewer is shown once it has begun.
                     children.extend(reviewer.filter(|it| *it.state != Execution::Pending));
                 }
                 steps.push(LiveStep {

@@ -1,4 +1,4 @@
-//! What work costs: tokens times prices, which the plan has, so that what a run has spent is a function of its journal.
+//! The cost of work: tokens times prices. The plan has the prices, so that the cost of a run is a function of its journal.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +6,13 @@ use crate::plan::{Child, Plan};
 use crate::state::{AttemptState, State};
 use crate::usage::Usage;
 
-/// What is known of a model when a run is planned.
+/// The facts about a model that are known when a run is planned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelFacts {
-    /// How many tokens it can read.
+    /// The number of tokens that it can read.
     pub context: Option<u64>,
-    /// What it costs.
+    /// The prices of its tokens.
     pub prices: Option<Prices>,
 }
 
@@ -20,20 +20,20 @@ pub struct ModelFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Prices {
-    /// Of input.
+    /// The price of input.
     pub input: u64,
-    /// Of output.
+    /// The price of output.
     pub output: u64,
-    /// Of input that is read from a cache; that of input where it is not given.
+    /// The price of input that is read from a cache; that of input where it is not given.
     #[serde(default)]
     pub cached: Option<u64>,
-    /// Of input that is written to a cache; that of input where it is not given.
+    /// The price of input that is written to a cache; that of input where it is not given.
     #[serde(default)]
     pub cache_write: Option<u64>,
 }
 
 impl Prices {
-    /// What a use costs, in millionths.
+    /// Returns the cost of a use, in millionths.
     pub fn cost(&self, usage: &Usage) -> u64 {
         let reasoning = if usage.reasoning_in_output {
             0
@@ -55,20 +55,20 @@ impl Prices {
 }
 
 impl Child {
-    /// What is known of one of its models.
+    /// Returns the known facts about one of its models.
     pub fn facts(&self, model: usize) -> ModelFacts {
         self.model_facts.get(model).copied().unwrap_or_default()
     }
 }
 
 impl State {
-    /// What it has cost, in millionths; none where something was used that has no known price.
+    /// Returns the cost of the run, in millionths; none where something was used that has no known price.
     pub fn cost(&self, plan: &Plan) -> Option<u64> {
         cost_of(plan, self)
     }
 }
 
-/// What a run has cost, in millionths; none where something was used that has no known price.
+/// Returns the cost of a run, in millionths; none where something was used that has no known price.
 pub(crate) fn cost_of(plan: &Plan, state: &State) -> Option<u64> {
     let mut sum = 0_u64;
     for (id, node) in &state.nodes {
@@ -86,7 +86,7 @@ pub(crate) fn cost_of(plan: &Plan, state: &State) -> Option<u64> {
     Some(sum)
 }
 
-/// What an attempt itself has cost, in millionths; none where that has no known price.
+/// Returns the cost of an attempt itself, in millionths; none where that has no known price.
 pub(crate) fn cost_of_attempt(child: &Child, attempt: &AttemptState) -> Option<u64> {
     if attempt.usage == Usage::default() {
         return Some(0);

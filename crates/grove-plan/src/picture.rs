@@ -6,7 +6,7 @@ use crate::ids::NodeId;
 use crate::plan::{Node, Plan, Work};
 
 impl Plan {
-    /// Whoever works, step by step: `1 scout → 2.0 worker + 2.1 worker → 3 judge`.
+    /// Returns the children in a line, step by step: `1 scout → 2.0 worker + 2.1 worker → 3 judge`.
     pub fn flow(&self) -> String {
         let mut steps: Vec<(Vec<NodeId>, Vec<String>)> = Vec::new();
         for node in self.nodes.iter().filter(|node| node.reviews.is_none()) {
@@ -20,7 +20,7 @@ impl Plan {
         steps.join(" → ")
     }
 
-    /// The graph in the language of Mermaid.
+    /// Returns the graph in the language of Mermaid.
     pub fn mermaid(&self) -> String {
         let mut text = "flowchart TD\n".to_owned();
         for (at, node) in self.nodes.iter().enumerate() {
@@ -55,7 +55,7 @@ fn name_of(node: &Node) -> String {
     format!("{name}{of_each}")
 }
 
-/// A label in quotes: whatever has a meaning there is written as its number.
+/// Escapes a label in quotes: each character that may have a meaning there is written as its number.
 fn escaped(label: &str) -> String {
     let mut text = String::new();
     for c in label.chars() {

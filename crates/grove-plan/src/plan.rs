@@ -13,21 +13,21 @@ use crate::money::ModelFacts;
 use crate::plan_nodes::PlanNodes;
 use crate::state::{Cause, LimitKind};
 
-/// What a run is to do, with everything resolved before any child starts. It is named by its digest, and has no ids,
+/// The work of a run, with everything resolved before any child starts. A plan is named by its digest, and has no ids,
 /// paths or times of a run in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
-    /// `grove.plan/1`.
+    /// The version of this form: `grove.plan/1`.
     pub schema: String,
     /// The nodes, each after those that it waits for.
     pub nodes: PlanNodes,
-    /// How the nodes of a step run that has several, by the step.
+    /// The rules of each step that has several nodes, by the id of the step.
     #[serde(default)]
     pub groups: BTreeMap<NodeId, GroupRules>,
-    /// What the whole tree may spend.
+    /// The limits of the whole tree: of the run and the runs below it.
     pub tree: TreeLimits,
-    /// How much of an answer is shown.
+    /// The amount of an answer that is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<MaxOutput>,
     /// The command that is told when the run is over.
@@ -41,17 +41,17 @@ pub struct Plan {
 pub struct OnComplete {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// How long it may take.
+    /// The time that it may take, in milliseconds.
     pub timeout_ms: u64,
 }
 
-/// How much of an answer is shown; all of it is kept.
+/// The amount of an answer that is shown; all of it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MaxOutput {
-    /// Bytes.
+    /// The number of bytes shown.
     pub bytes: usize,
-    /// Lines.
+    /// The number of lines shown.
     pub lines: usize,
 }
 
@@ -81,13 +81,13 @@ impl MaxOutput {
     }
 }
 
-/// How nodes run side by side.
+/// Rules for nodes that run side by side.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GroupRules {
-    /// How many at a time; all when nothing is said.
+    /// The number of nodes that run at a time; none for all at once.
     pub concurrency: Option<u64>,
-    /// Whether the others are not begun any more once one was not done.
+    /// Set if no more of the nodes begin once one of them was not done.
     pub fail_fast: bool,
 }
 
@@ -95,7 +95,7 @@ impl Plan {
     /// The version of this form.
     pub const SCHEMA: &str = "grove.plan/1";
 
-    /// A plan of nodes without limits on the whole.
+    /// Returns a plan of nodes without limits on the whole.
     pub fn of(nodes: Vec<Node>) -> Self {
         Self {
             schema: Self::SCHEMA.to_owned(),
@@ -112,7 +112,7 @@ impl Plan {
         self.nodes.by_id(id)
     }
 
-    /// The child that a node runs; for an item of a list the one of its step.
+    /// The child that a node runs; for an item of a list, the child of its step.
     pub fn child(&self, id: &NodeId) -> Option<&Child> {
         if let Some(node) = self.node(id) {
             return match &node.work {
@@ -129,7 +129,7 @@ impl Plan {
         }
     }
 
-    /// What a node does that runs a child for each item of a list.
+    /// The work of a node that runs a child for each item of a list; none for other nodes.
     pub fn fan_out(&self, id: &NodeId) -> Option<&FanOut> {
         match &self.node(id)?.work {
             Work::FanOut(fan_out) => Some(fan_out),
@@ -137,7 +137,7 @@ impl Plan {
         }
     }
 
-    /// Every child that there can be; one that runs for each item of a list once.
+    /// All children that there can be. A child that runs for each item of a list appears once.
     pub fn children(&self) -> impl Iterator<Item = &Child> {
         self.nodes.iter().flat_map(|node| match &node.work {
             Work::Child(child) => vec![&**child],
@@ -148,7 +148,7 @@ impl Plan {
         })
     }
 
-    /// Whose work a node looks at.
+    /// The node whose work a reviewing node looks at.
     pub fn reviews(&self, id: &NodeId) -> Option<NodeId> {
         match self.node(id) {
             Some(node) => node.reviews.clone(),
@@ -156,7 +156,7 @@ impl Plan {
         }
     }
 
-    /// The step of several that a node belongs to.
+    /// The step with several nodes to which a node belongs.
     pub fn group_of(&self, id: &NodeId) -> Option<NodeId> {
         match self.node(id) {
             Some(node) => node.group.clone(),
@@ -164,32 +164,32 @@ impl Plan {
         }
     }
 
-    /// Its name: the digest of its JSON.
+    /// The name of the plan: the digest of its JSON.
     pub fn digest(&self) -> Digest {
         // Structs are written field by field in their order, so equal plans are equal bytes.
         Digest::of(&serde_json::to_vec(self).unwrap_or_default())
     }
 }
 
-/// One node.
+/// A node of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
-    /// What it is called.
+    /// The id by which other nodes name it.
     pub id: NodeId,
     /// The nodes that have to be complete before it begins.
     pub after: Vec<NodeId>,
-    /// The step of several that it belongs to.
+    /// The step with several nodes to which it belongs.
     #[serde(default)]
     pub group: Option<NodeId>,
     /// The node whose work it looks at, which decides when it begins.
     #[serde(default)]
     pub reviews: Option<NodeId>,
-    /// What it does.
+    /// The work that it does.
     pub work: Work,
 }
 
 impl Node {
-    /// The first step, which waits for nothing.
+    /// Returns the first step, which waits for nothing.
     pub fn first(work: Work) -> Self {
         Self {
             id: NodeId::step(1),
@@ -201,7 +201,7 @@ impl Node {
     }
 }
 
-/// What a node does.
+/// The work of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Work {
@@ -211,7 +211,7 @@ pub enum Work {
     FanOut(Box<FanOut>),
 }
 
-/// The same child for each item of a list: one that an earlier node gives, or one that is there.
+/// The same child for each item of a list: of one that an earlier node gives, or of one that is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FanOut {
@@ -221,24 +221,24 @@ pub struct FanOut {
     /// The artifact with that list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<Digest>,
-    /// Where in it the list is, as a JSON pointer.
+    /// The place of the list in that output or artifact, as a JSON pointer.
     pub path: String,
-    /// What an item is called in the task.
+    /// The name of an item in the task.
     pub item: String,
-    /// What tells items apart, as a JSON pointer into an item; their position where there is none.
+    /// The value that tells items apart, as a JSON pointer into an item; none to tell them apart by position.
     #[serde(default)]
     pub key: Option<String>,
-    /// How many items there may be.
+    /// The greatest number of items that there may be.
     pub max_items: u64,
-    /// Whether a list without items is a failure.
+    /// Set if a list without items is a failure.
     #[serde(default)]
     pub fail_if_empty: bool,
     /// The artifact with the JSON Schema that all outputs together have to meet.
     #[serde(default)]
     pub schema: Option<Digest>,
-    /// The child.
+    /// The child that runs for each item.
     pub child: Child,
-    /// Whoever looks at the work of each.
+    /// The child that reviews the work on each item.
     #[serde(default)]
     pub reviewer: Option<Child>,
 }
@@ -247,51 +247,51 @@ pub struct FanOut {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Child {
-    /// What the agent is called.
+    /// The name of the agent.
     pub agent: String,
     /// `id@root` of the agent.
     pub address: String,
-    /// What it is called while it runs.
+    /// The name that is shown for it while it runs.
     #[serde(default)]
     pub label: Option<String>,
-    /// The artifact with what the child is told: system text and message.
+    /// The artifact with what the child is told: its system text and its message.
     pub told: Digest,
-    /// What the variables of its message stand for; none when it has none.
+    /// The sources of the variables in its message; none if it has no variables.
     #[serde(default)]
     pub inputs: Option<Inputs>,
-    /// What drives it.
+    /// The engine that drives it.
     pub engine: String,
     /// The file of the program that drives it.
     #[serde(default)]
     pub program: Option<PathBuf>,
-    /// Its version, where that is known.
+    /// The version of that program, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program_version: Option<String>,
     /// The models to try, in order, as `provider/id[:thinking]`.
     pub models: Vec<String>,
-    /// What is known of each of them.
+    /// The known facts about each of these models.
     #[serde(default)]
     pub model_facts: Vec<ModelFacts>,
-    /// Whether another model may go on after a tool has changed something.
+    /// Set if another model may go on after a tool has changed something.
     pub fallback_after_writes: bool,
-    /// What it may call.
+    /// The tools that it may call.
     pub tools: Tools,
     /// Addresses of the skills whose text is in its prompt.
     #[serde(default)]
     pub skills: Vec<String>,
-    /// Where it works.
+    /// The place where it works.
     pub place: Place,
-    /// What it may spend.
+    /// The limits of what it may spend.
     pub limits: Limits,
     /// The artifact with the JSON Schema that its output has to meet.
     pub schema: Option<Digest>,
     /// The file that its answer is written to, below where it works or below `{chain_dir}`.
     #[serde(default)]
     pub output: Option<String>,
-    /// Whether those who come after it are told of the file alone.
+    /// Set if the children after it are told of the file alone.
     #[serde(default)]
     pub file_only: bool,
-    /// What is asked of its work before it counts.
+    /// The conditions that its work must meet before it counts.
     #[serde(default)]
     pub contract: Option<Contract>,
 }
@@ -323,11 +323,11 @@ impl Child {
     }
 }
 
-/// Where the variables of a message come from.
+/// The sources of the variables in a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Inputs {
-    /// The artifact with what the whole run was asked for.
+    /// The artifact with the task of the whole run.
     pub task: Option<Digest>,
     /// The nodes of the step before.
     pub previous: Vec<NodeId>,
@@ -336,7 +336,7 @@ pub struct Inputs {
     /// The node whose work is looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviews: Option<NodeId>,
-    /// What the item of a list is called.
+    /// The name of an item of the list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
 }
@@ -347,19 +347,19 @@ pub struct Inputs {
 pub struct Tools {
     /// The names that the child may call, in the order in which they are told.
     pub allowed: Vec<String>,
-    /// Whether one of them can change files.
+    /// Set if one of them can change files.
     pub can_write: bool,
 }
 
-/// Where a child works.
+/// The place where a child works.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
-    /// The work folder.
+    /// The folder in which it works.
     pub folder: PathBuf,
     /// Folders and files outside it that the child may read: its skills and their index files.
     pub readable: Vec<PathBuf>,
-    /// What locations in its catalog begin with instead of a folder.
+    /// Names with which locations in its catalog begin instead of a folder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub location_aliases: BTreeMap<String, PathBuf>,
     /// The working tree of its own that it works in, instead of the folder itself.
@@ -377,14 +377,14 @@ pub struct WorktreePlan {
     /// The nodes whose work it begins with, in the order in which it is put in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub begins: Vec<NodeId>,
-    /// Where in it the child works.
+    /// The folder inside the tree in which the child works.
     pub subfolder: PathBuf,
-    /// What is done in it before the child begins.
+    /// The preparation of the tree before the child begins.
     #[serde(default, skip_serializing_if = "WorktreeSetup::is_nothing")]
     pub setup: WorktreeSetup,
 }
 
-/// What is done in a new working tree before a child begins. Nothing of it is the child's work.
+/// The preparation of a new working tree before a child begins. Nothing of it is the child's work.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WorktreeSetup {
@@ -392,7 +392,7 @@ pub struct WorktreeSetup {
     pub link: Vec<String>,
     /// The same, but the tree gets a copy of each.
     pub copy: Vec<String>,
-    /// The program that does the rest.
+    /// The program that does the rest of the preparation.
     pub hook: Option<SetupHook>,
 }
 
@@ -406,26 +406,26 @@ impl WorktreeSetup {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetupHook {
-    /// Its file.
+    /// The file of the program.
     pub file: PathBuf,
     /// The artifact with the text that a person approved, which is what runs. None for the person's own, which runs as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<Digest>,
-    /// How long it may take.
+    /// The time that it may take, in milliseconds.
     pub timeout_ms: u64,
 }
 
-/// What one child may spend. Times are in milliseconds.
+/// The limits of one child. Times are in milliseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Limits {
     /// Wall time of one attempt.
     pub max_execution_time_ms: Option<u64>,
-    /// Tokens that count.
+    /// Tokens that it may use, counted as in `Usage::counted`.
     pub max_tokens: Option<u64>,
     /// Wall time of one call of a tool.
     pub tool_timeout_ms: Option<u64>,
-    /// Silence of a model that is waited for.
+    /// Time for which a model may be silent while the child waits for it.
     pub model_idle_ms: Option<u64>,
     /// Answers of the model; then one more without tools, to sum up.
     pub max_turns: Option<u64>,
@@ -436,27 +436,27 @@ pub struct Limits {
     /// Levels of runs that it may ask for, below its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_subagent_depth: Option<u64>,
-    /// When somebody may have to look after it; never when nothing is said.
+    /// The amounts after which a person may have to look after it; none for never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attention: Option<AttentionLimits>,
 }
 
 impl Limits {
-    /// The limit of a child that has answered so often and wants, with those it made, so many calls: it may not call any
-    /// more, and has one more answer to sum up.
+    /// Returns the limit that a child has reached after so many answers if it wants, with the calls it made, so many calls:
+    /// it may then make no more calls, and has one more answer to sum up.
     pub fn reached(&self, turns: u64, calls_wanted: u64) -> Option<Cause> {
         let beyond = calls_wanted.saturating_sub(1);
         let calls = limit_reached(LimitKind::ToolCalls, self.max_tool_calls, beyond);
         self.turns_reached(turns).or(calls)
     }
 
-    /// The same for its answers alone.
+    /// Returns the limit that its answers alone have reached.
     pub(crate) fn turns_reached(&self, turns: u64) -> Option<Cause> {
         limit_reached(LimitKind::Turns, self.max_turns, turns)
     }
 }
 
-/// The cause that a limit is once as much as it allows was spent.
+/// Returns the cause that a limit gives once as much as it allows was spent.
 pub(crate) fn limit_reached(what: LimitKind, limit: Option<u64>, observed: u64) -> Option<Cause> {
     let limit = limit.filter(|limit| observed >= *limit)?;
     Some(Cause::Limit {
@@ -466,30 +466,30 @@ pub(crate) fn limit_reached(what: LimitKind, limit: Option<u64>, observed: u64) 
     })
 }
 
-/// What the whole tree may spend.
+/// The limits of the whole tree: of a run and the runs below it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TreeLimits {
     /// Wall time of the whole request in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// Tokens that count.
+    /// Tokens that all children together may use.
     pub max_tokens: Option<u64>,
-    /// Money, in millionths.
+    /// Money that it may cost, in millionths.
     pub max_cost: Option<u64>,
-    /// How many runs are above this one.
+    /// The number of runs above this one.
     #[serde(skip_serializing_if = "is_zero")]
     pub depth: u64,
-    /// How deep runs may be below the first one.
+    /// The depth that runs below the first one may reach.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_depth: Option<u64>,
-    /// How many children there may be, those of runs below included.
+    /// The number of children that there may be, those of runs below included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_children: Option<u64>,
 }
 
 impl TreeLimits {
-    /// The depth that no run may pass that a child with these limits asks for, directly or through others: what is left of
-    /// its run's, and of the levels that its agent may call.
+    /// The depth that no run may pass that a child with these limits asks for, directly or through others: the lower of
+    /// the limit of its own run and of the levels that its agent may call.
     pub fn deepest(&self, of_child: &Limits) -> Option<u64> {
         let of_agent = of_child.max_subagent_depth;
         let of_agent = of_agent.map(|levels| self.depth.saturating_add(levels));

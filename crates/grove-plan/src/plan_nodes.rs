@@ -1,4 +1,4 @@
-//! The nodes of a plan: a list, in which each is found by its id.
+//! The nodes of a plan: a list in which each node is found by its id.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::ids::NodeId;
 use crate::plan::Node;
 
-/// Nodes in the order in which they were planned. Another list is other nodes.
+/// Nodes in the order in which they were planned. They do not change: another list is another `PlanNodes`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "Vec<Node>")]
 pub struct PlanNodes {

@@ -5,8 +5,8 @@ use std::path::{Component, Path};
 
 use crate::contract::{Check, Contract};
 
-/// Programs with the files that say what they do. Where a folder had one of a row's files before, all files of the row
-/// in it are as they were: a new one could take the place of the one that was there.
+/// Programs with the files that configure them. Where a folder had one of a row's files before, a check sees all files of the
+/// row in it as they were: a new one could take the place of the one that was there.
 const TOOLS: [(&[&str], &[&str]); 9] = [
     (&["make", "gmake"], &["GNUmakefile", "makefile", "Makefile"]),
     (&["just"], &["justfile", "Justfile", ".justfile"]),
@@ -75,8 +75,8 @@ pub fn protected_files(
     changed.iter().filter(is_protected).cloned().collect()
 }
 
-/// Whether a check relies on a file, when nothing is said: its words lead to it, it says what a tool among its words does,
-/// or it is a test. What was not there before is part of the work.
+/// Returns true if a check relies on a file, where the contract names none: a word of the check leads to the file, the file
+/// configures a tool among the words, or it is a test. A script or test that was not there before is part of the work.
 fn is_relied_on(check: &Check, file: &str, before: &BTreeSet<String>) -> bool {
     let words = words_of(check);
     if before.contains(file) && (is_test(file) || words.iter().any(|word| leads_to(word, file))) {
@@ -93,7 +93,7 @@ fn is_relied_on(check: &Check, file: &str, before: &BTreeSet<String>) -> bool {
     })
 }
 
-/// The folder in which a file has a name of a row.
+/// Returns the folder in which a file has a name of a row.
 fn folder_of<'a>(file: &'a str, name: &str) -> Option<&'a str> {
     let depth = name.split('/').count();
     let parts: Vec<&str> = file.split('/').collect();
@@ -120,7 +120,7 @@ fn is_test(file: &str) -> bool {
 /// A word of a command that may name a file.
 struct Word {
     text: String,
-    /// Whether it begins at a place that is not known here: the root, or what a variable or a command says.
+    /// Set if it begins at a place that is not known here: the root, or the value of a variable or a command.
     begins_elsewhere: bool,
 }
 
@@ -159,8 +159,8 @@ fn push(words: &mut Vec<Word>, text: &mut String, begins_elsewhere: bool) {
     }
 }
 
-/// Whether a word leads to a file, from whatever folder the command went to: the file's path ends in the word. A word that
-/// begins elsewhere leads also to a file whose whole path is its end.
+/// Returns true if a word leads to a file, whatever folder the command went to: the file's path ends in the word. A word
+/// that begins elsewhere leads also to a file whose whole path is the end of the word.
 fn leads_to(word: &Word, file: &str) -> bool {
     let pattern = with_stars(&word.text);
     let mut word_parts: Vec<&str> = Vec::new();
@@ -189,7 +189,7 @@ fn leads_to(word: &Word, file: &str) -> bool {
         .all(|(pattern, part)| matches_part(pattern, part))
 }
 
-/// Alternatives and classes of characters as stars.
+/// Replaces alternatives and classes of characters by stars.
 fn with_stars(word: &str) -> String {
     let mut pattern = String::new();
     let mut open = None;
@@ -211,8 +211,8 @@ fn last_part(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or_default()
 }
 
-/// Whether a path is what a pattern says: `*` and `?` within a part, `**` for any parts. A folder stands for all that
-/// is in it.
+/// Returns true if a path matches a pattern: `*` and `?` stand for characters within a part, `**` for any parts. A folder
+/// stands for all that is in it.
 fn matches_from_start(pattern: &str, path: &str) -> bool {
     let parts = |text: &str| -> Vec<String> {
         let parts = text
@@ -237,7 +237,7 @@ fn matches_parts(pattern: &[String], path: &[String]) -> bool {
     }
 }
 
-/// Whether a name is what a pattern with `*` and `?` says.
+/// Returns true if a name matches a pattern with `*` and `?`.
 fn matches_part(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
@@ -336,7 +336,7 @@ mod tests {
             let changed = ["sub/check.sh"];
             assert_eq!(protected(line, None, &changed), changed, "{line}");
         }
-        // What was not there is part of the work, and so is what no word names.
+        // A file that was not there is part of the work, and so is a file that no word names.
         for (line, file) in [
             ("sh new.sh", "new.sh"),
             ("sh check.sh", "src/lib.rs"),

@@ -1,42 +1,42 @@
-//! Why a journal does not go on so.
+//! The reasons for which a journal cannot go on with an event.
 
 use crate::ids::{CallId, EffectId, NodeId};
 use crate::state::Cause;
 
-/// Why an event was not taken.
+/// The reason why an event was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// It is not the next one.
+    /// The event is not the next one.
     #[error("event {given} does not follow event {last}")]
     OutOfOrder {
-        /// The last one that was taken.
+        /// The number of the last event that was taken.
         last: u64,
-        /// This one.
+        /// The number of this event.
         given: u64,
     },
-    /// It was taken before.
+    /// The event was taken before.
     #[error("it was recorded before")]
     Duplicate,
     /// The first event is not the submission, or a later one is.
     #[error("a run begins with its submission, and only there")]
     Misplaced,
-    /// Nobody waits for this effect.
+    /// No effect with this id is to be done.
     #[error("{0} is not open")]
     NotOpen(EffectId),
-    /// Somebody else has it.
+    /// Another process holds the effect.
     #[error("{0} is held")]
     Held(EffectId),
-    /// What is left of its last holder is not ended yet.
+    /// The remains of its last holder are not ended yet.
     #[error("{0} is being recovered")]
     Recovering(EffectId),
-    /// Whoever reports is no longer the one who does it.
+    /// The process that reports no longer holds the effect.
     #[error("epoch {given} of {effect} is not its epoch {current}")]
     OldEpoch {
-        /// The effect.
+        /// The effect that is reported on.
         effect: EffectId,
-        /// The epoch that reports.
+        /// The epoch of the report.
         given: u32,
-        /// The one in force.
+        /// The epoch in force.
         current: u32,
     },
     /// The outcome is that of another kind of effect.
@@ -57,13 +57,13 @@ pub enum Refused {
     /// Only a child that waits or has ended can go on.
     #[error("child {0} neither waits nor has ended")]
     NotWaiting(NodeId),
-    /// It asked nothing, or has its answer.
+    /// The child asked nothing, or has its answer.
     #[error("child {0} asks nothing")]
     NotAsking(NodeId),
-    /// It cannot go on, since nothing is left that it may spend.
+    /// The child cannot go on, since nothing is left that it may spend.
     #[error("it cannot go on: {0}")]
     Spent(Cause),
-    /// Runs are not asked for any deeper.
+    /// Runs may not be any deeper.
     #[error("runs may be {0} deep, and this one would be deeper: do the work yourself")]
     TooDeep(u64),
     /// There are as many children as there may be.
@@ -71,7 +71,7 @@ pub enum Refused {
         "a run and those below it may have {0} children, and these would be more: do the work yourself"
     )]
     TooMany(u64),
-    /// It may not call tools so often.
+    /// The child may not call tools so often.
     #[error("call {} is beyond the limit", .0.0)]
     BeyondLimit(CallId),
 }
@@ -80,8 +80,8 @@ pub enum Refused {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("event {seq} cannot follow what is before it: {why}")]
 pub struct Damaged {
-    /// The event.
+    /// The number of the event.
     pub seq: u64,
-    /// Why it was refused.
+    /// The reason why it was refused.
     pub why: Refused,
 }

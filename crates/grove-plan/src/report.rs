@@ -1,4 +1,4 @@
-//! What a child says of its own work: found in whatever form it was given, and put into one.
+//! The report of a child on its own work: found in any form in which it was given, and put into one.
 
 mod finding;
 
@@ -12,13 +12,13 @@ use finding::{lenient, places};
 /// The tag of a fence, and the name of the tool, with which a report is given.
 pub const REPORT_TAG: &str = "acceptance-report";
 
-/// What is noted where there is none at all.
+/// The note for a text that has no report at all.
 pub(crate) const NO_REPORT: &str = "there is no report";
-/// What a child says of its work.
+/// The statements of a child about its work.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Report {
-    /// What it says about each criterion.
+    /// The statements about each criterion.
     pub criteria_satisfied: Vec<CriterionReport>,
     /// The files that it changed.
     pub changed_files: Option<Vec<String>>,
@@ -26,38 +26,38 @@ pub struct Report {
     pub tests_added_or_updated: Option<Vec<String>>,
     /// The commands that it ran.
     pub commands_run: Option<Vec<CommandReport>>,
-    /// What checks printed.
+    /// The texts that checks printed.
     pub validation_output: Option<Vec<String>>,
-    /// What may still go wrong.
+    /// Risks that the work leaves.
     pub residual_risks: Option<Vec<String>>,
-    /// Whether nothing is staged.
+    /// The statement that nothing is staged.
     pub no_staged_files: Option<bool>,
-    /// What was changed, in words.
+    /// A summary of the changes, in words.
     pub diff_summary: Option<String>,
-    /// What a review found.
+    /// The findings of a review.
     pub review_findings: Option<Vec<String>>,
-    /// Anything else.
+    /// Notes on anything else.
     pub manual_notes: Option<String>,
 }
 
-/// What a child says about one criterion.
+/// The statement of a child about one criterion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CriterionReport {
-    /// Which; none when it did not say.
+    /// The id of the criterion; none when the child did not say.
     pub id: Option<String>,
-    /// Whether it is met.
+    /// The status that the child gives.
     pub status: CriterionStatus,
-    /// How that is known.
+    /// The evidence for that status.
     pub evidence: String,
 }
 
-/// Whether a criterion is met.
+/// The status of a criterion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CriterionStatus {
-    /// It is.
+    /// The criterion is met.
     Satisfied,
-    /// It is not.
+    /// The criterion is not met.
     NotSatisfied,
     /// It does not apply.
     NotApplicable,
@@ -66,23 +66,23 @@ pub enum CriterionStatus {
 /// A command that a child says it ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandReport {
-    /// The line.
+    /// The line that was run.
     pub command: String,
-    /// How it says that it ended.
+    /// The end that the child claims.
     pub result: CommandStatus,
 }
 
-/// How a command ended.
+/// The way in which a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommandStatus {
-    /// Well.
+    /// The command has succeeded.
     Passed,
-    /// Not well.
+    /// The command has failed.
     Failed,
     /// It was not run.
     NotRun,
-    /// The report says it in a word that means none of these.
+    /// The report says it in a word that means none of the others.
     Unreadable,
 }
 
@@ -91,19 +91,19 @@ pub enum CommandStatus {
 pub struct FoundReport {
     /// The report, if one can be read.
     pub report: Option<Report>,
-    /// What was understood though it was written otherwise, or why nothing could be read.
+    /// Remarks on what was understood though it was written otherwise, or on why nothing could be read.
     pub notes: Vec<String>,
 }
 
 impl FoundReport {
-    /// Whether there was nothing that could be taken for one.
+    /// Returns true if there was nothing that could be taken for a report.
     pub fn is_absent(&self) -> bool {
         self.report.is_none() && self.notes == [NO_REPORT]
     }
 }
 
 impl Report {
-    /// The same with what was said later.
+    /// Returns the report with the statements of a later one.
     #[must_use]
     pub fn with(self, later: Self) -> Self {
         let mut criteria = later.criteria_satisfied;
@@ -126,7 +126,7 @@ impl Report {
     }
 }
 
-/// Finds the report in what a child said.
+/// Finds the report in a text of a child.
 pub fn report_in(text: &str) -> FoundReport {
     let mut notes = Vec::new();
     for place in places(text) {
@@ -157,7 +157,7 @@ pub fn report_in(text: &str) -> FoundReport {
     }
 }
 
-/// What a child said without its report.
+/// Returns a text of a child without its report.
 pub fn without_report(text: &str) -> String {
     let place = places(text).into_iter().find(|place| {
         let body = text.get(place.body.clone()).unwrap_or_default();
@@ -178,7 +178,7 @@ pub fn without_report(text: &str) -> String {
 /// Reads a report that was given as data.
 pub fn report_of(value: &Value) -> FoundReport {
     let inner = wrapped(value);
-    // Some put the object into a text.
+    // Some models put the object into a text.
     let inner = inner.map(|inner| {
         inner
             .as_str()
@@ -209,7 +209,7 @@ pub fn report_of(value: &Value) -> FoundReport {
     }
 }
 
-/// What stands in an object under the name of a report, in any letters.
+/// Returns the value that stands in an object under the name of a report, in any letters.
 fn wrapped(value: &Value) -> Option<&Value> {
     let mut fields = value.as_object()?.iter();
     let inner =
@@ -217,7 +217,7 @@ fn wrapped(value: &Value) -> Option<&Value> {
     inner.map(|(_, inner)| inner)
 }
 
-/// A name without what stands between its words, in small letters.
+/// Returns a name in small letters, without the characters between its words.
 fn squeezed(name: &str) -> String {
     let letters = name.chars().filter(|c| c.is_alphanumeric());
     letters.collect::<String>().to_lowercase()
@@ -262,7 +262,7 @@ const FIELDS: &[(&str, &[&str])] = &[
 #[derive(Default)]
 struct Reader {
     notes: Vec<String>,
-    /// Whether its notes are there only under the name that says nothing on its own.
+    /// Set if its notes stand only under `notes`, a name that alone does not make an object a report.
     is_only_notes: bool,
 }
 
@@ -348,7 +348,7 @@ impl Reader {
 
 fn criterion(item: &Value) -> Option<CriterionReport> {
     if let Value::String(id) = item {
-        // A bare name among what is satisfied says that it is, and gives no evidence.
+        // A bare name in the list says that the criterion is met, and gives no evidence.
         return Some(CriterionReport {
             id: Some(id.trim().to_owned()),
             status: CriterionStatus::Satisfied,
@@ -396,14 +396,14 @@ fn commands_of(value: &Value) -> Vec<CommandReport> {
         let first = |names: &[&str]| names.iter().find_map(|name| item.get(name));
         let command = first(&["command", "cmd", "line"])?.as_str()?.to_owned();
         let result = first(&["result", "status", "exitCode", "exit_code", "outcome"]);
-        // Who names a command and no end says that it was run; whether it succeeded is seen.
+        // A command without an end is a claim that it was run; its success is compared with what was seen.
         let result = result.map_or(CommandStatus::Passed, status_of);
         Some(CommandReport { command, result })
     };
     items.iter().filter_map(command).collect()
 }
 
-/// How a report says that a command ended.
+/// Reads the end that a report gives for a command.
 fn status_of(said: &Value) -> CommandStatus {
     let of_code = |code: i64| match code {
         0 => CommandStatus::Passed,
@@ -429,7 +429,7 @@ fn status_of(said: &Value) -> CommandStatus {
         [code] if code.parse::<i64>().is_ok() => {
             code.parse().map_or(CommandStatus::Unreadable, of_code)
         }
-        // `12 passed, 0 failed` says first what there is.
+        // `12 passed, 0 failed` begins with a count, and the word after it is the result.
         [count, word, ..] if count.parse::<u64>().is_ok_and(|count| count > 0) => word_of(word),
         [word, ..] => word_of(word),
         [] => CommandStatus::Unreadable,
@@ -448,7 +448,7 @@ fn word_of(word: &str) -> CommandStatus {
     }
 }
 
-/// A list of texts, however it was written.
+/// Reads a list of texts in any form in which it was written.
 fn texts(value: &Value) -> Vec<String> {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! What was asked for: `grove.request/1`.
+//! The form in which work is asked for: `grove.request/1`.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -17,21 +17,21 @@ use crate::plan::MaxOutput;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Request {
-    /// Who is asked.
+    /// The agent that is asked.
     pub agent: String,
-    /// For what.
+    /// The task for the agent.
     pub task: String,
-    /// With which model.
+    /// The model that it runs with.
     pub model: Option<String>,
-    /// What drives the child.
+    /// The engine that drives the child.
     pub engine: Option<String>,
-    /// Where it works; the folder of whoever asks when there is none.
+    /// The folder in which it works; the caller's folder when there is none.
     pub cwd: Option<PathBuf>,
     /// Wall time of the whole request in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// Tokens that count.
+    /// Tokens that all children together may use.
     pub max_tokens: Option<u64>,
-    /// Money, in millionths.
+    /// Money that it may cost, in millionths.
     pub max_cost: Option<u64>,
     /// `fresh`, or `fork` and, after a colon, the session that the children are forked from.
     pub context: Option<String>,
@@ -39,21 +39,21 @@ pub struct Request {
     pub session_dir: Option<PathBuf>,
     /// The folder in which the run's `{chain_dir}` is made.
     pub chain_dir: Option<PathBuf>,
-    /// Whose agents and chains there are.
+    /// The scope of the agents and chains that may be used.
     pub agent_scope: Option<AgentScope>,
-    /// Whether a person is asked before the start: nobody ever is.
+    /// The wish to ask a person before the start, which is never done.
     pub clarify: Option<bool>,
-    /// Whether the session is uploaded: nothing ever is.
+    /// The wish to upload the session, which is never done.
     pub share: Option<bool>,
     /// The JSON Schema that the output has to meet.
     pub output_schema: Option<Value>,
-    /// Submitting the same key twice gives one run.
+    /// The key of the submission: the same key twice gives one run.
     pub submit_key: Option<String>,
-    /// Whether nobody waits for it.
+    /// Set if no caller waits for it.
     pub background: bool,
-    /// Whether each child has a working tree of its own.
+    /// Set if each child has a working tree of its own.
     pub worktree: Option<bool>,
-    /// The commit that the trees of first steps begin from; HEAD when nothing is said.
+    /// The commit that the trees of first steps begin from; HEAD by default.
     pub base_ref: Option<String>,
     /// Tasks side by side, as a chain's `parallel`.
     pub tasks: Option<Value>,
@@ -61,61 +61,61 @@ pub struct Request {
     pub chain: Option<Value>,
     /// The name of a saved chain.
     pub chain_name: Option<String>,
-    /// How many children of a step run at a time.
+    /// The number of children of a step that run at a time.
     pub concurrency: Option<u64>,
-    /// Whether the others of `tasks` are not begun any more once one was not done.
+    /// Set if no more of `tasks` begin once one of them was not done.
     pub fail_fast: Option<bool>,
-    /// What is asked of the work of every child that asks nothing itself.
+    /// The acceptance for the work of every child that has none itself.
     pub acceptance: Option<Value>,
-    /// When somebody may have to look after a child.
+    /// The limits after which a person may have to look after a child.
     pub control: Option<Control>,
-    /// How much of an answer is shown.
+    /// The amount of an answer that is shown.
     pub max_output: Option<MaxOutput>,
-    /// Whether texts are kept beside the run: they always are.
+    /// The wish to keep texts beside the run, which is always done.
     pub artifacts: Option<bool>,
-    /// Of one child, as a task of a chain has it: what it is called while it runs.
+    /// The name that is shown for the one child while it runs, as a task of a chain has it.
     pub label: Option<Value>,
     /// The file for its answer.
     pub output: Option<Value>,
-    /// What its caller gets of an answer that is in a file.
+    /// The form in which its caller gets an answer that is in a file.
     pub output_mode: Option<Value>,
     /// Files that it reads first.
     pub reads: Option<Value>,
-    /// Whether it keeps a file about how far it is.
+    /// Set if it keeps a file about its progress.
     pub progress: Option<Value>,
     /// Skills in place of its agent's.
     pub skills: Option<Value>,
 }
 
-/// Whose agents and chains a request means.
+/// The scope of the agents and chains that a request means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentScope {
-    /// The user's own.
+    /// Those of the user.
     User,
-    /// The project's.
+    /// Those of the project.
     Project,
-    /// Both.
+    /// Those of the user and of the project.
     Both,
 }
 
-/// When somebody may have to look after a child; what is not said is as the configuration has it.
+/// The limits after which a person may have to look after a child; a missing one is as the configuration has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Control {
-    /// Whether anybody is told.
+    /// Set if a person is told.
     pub enabled: Option<bool>,
     /// Silence of a model in milliseconds.
     pub needs_attention_after_ms: Option<NonZeroU64>,
-    /// The same of a tool that runs.
+    /// Silence of a running tool in milliseconds.
     pub tool_needs_attention_after_ms: Option<NonZeroU64>,
     /// Edits that fail in a row.
     pub failed_tool_attempts_before_attention: Option<NonZeroU64>,
-    /// Where it is said: in the run's events, or nowhere.
+    /// The channels on which the person is told; an empty list for none.
     pub notify_channels: Option<Vec<Channel>>,
 }
 
-/// Where it is said that a child may need somebody.
+/// A channel that tells that a child may need a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Channel {
@@ -124,7 +124,7 @@ pub enum Channel {
 }
 
 impl Request {
-    /// What a request says about its one child, by the names that a task of a chain has for it.
+    /// The fields of a request about its one child, by the names that a task of a chain has for them.
     fn of_one_child(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         let fields = [
             ("label", &self.label),
@@ -139,7 +139,7 @@ impl Request {
             .filter_map(|(name, value)| Some((name, value.as_ref()?)))
     }
 
-    /// The steps of a request; none for a saved chain. Mistakes are named as in a chain's file.
+    /// Returns the steps of a request; none for a saved chain. Mistakes are named as in a chain's file.
     pub fn steps(&self) -> Result<Option<Vec<Step>>, Vec<Diagnostic>> {
         let steps = match (&self.tasks, &self.chain) {
             (Some(tasks), _) => json!([{ "parallel": tasks }]),
@@ -155,7 +155,7 @@ impl Request {
         };
         let file = json!({ "name": "request", "description": "request", "chain": steps });
         let parsed = chain::parse(&file.to_string(), chain::Format::Json);
-        // Somebody waits for the answer to a request, so that a key without effect is a mistake to be mended now.
+        // A caller waits for the answer to a request, so that a key without effect is a mistake to be mended now.
         let is_wrong =
             |finding: &&Diagnostic| finding.is_error() || finding.code == Code::ChainUnknownKey;
         let found = parsed.diagnostics.iter().filter(is_wrong);
@@ -179,7 +179,7 @@ impl Request {
     }
 }
 
-/// How a field is read.
+/// The form in which a field is read.
 enum Form {
     Text,
     Number,
@@ -192,7 +192,7 @@ enum Form {
     Flag,
     Object,
     List,
-    /// Whatever its own reader takes; a model is told to give text.
+    /// Any value that its own reader takes; a model is told to give text.
     Any,
     /// An object with the names of [`Control`].
     Control,
@@ -202,14 +202,13 @@ enum Form {
 
 /// A field of a request.
 pub(crate) struct RequestField {
-    /// What it is called.
     pub(crate) name: &'static str,
-    /// What else it may be called.
+    /// Other names that it may have.
     pub(crate) others: &'static [&'static str],
     form: Form,
-    /// What a model is told of it.
+    /// The text about it that a model is told.
     pub(crate) meaning: &'static str,
-    /// Whether the schema of the tool names it; the others are told by its help.
+    /// Set if the schema of the tool names it; the others are told by its help.
     pub(crate) in_schema: bool,
 }
 
@@ -450,7 +449,7 @@ pub(crate) const FIELDS: &[RequestField] = &[
     ),
 ];
 
-/// Reads a request. All that is wrong with it is said at once, each with its field.
+/// Reads a request. All faults in it are reported at once, each with its field.
 pub fn parse_request(value: &Value) -> Result<Request, Vec<Diagnostic>> {
     let Value::Object(given) = value else {
         let message = "a request is a JSON object";
@@ -535,7 +534,7 @@ fn kept(form: &Form, value: &Value) -> Value {
     }
 }
 
-/// What is wrong with a value, and what to do.
+/// Returns the fault of a value, and the advice about it.
 fn misfit(key: &str, form: &Form, value: &Value) -> Option<(String, &'static str)> {
     let (fits, wanted, help) = match form {
         Form::Text => (value.is_string(), "text", "put it into quotes"),
@@ -657,7 +656,7 @@ mod tests {
         let one = json!({"agent": "a", "task": "{previous}", "skill": "s", "outputMode": "loud"});
         let wrong = parse_request(&one).unwrap().steps().unwrap_err();
         assert!(wrong[0].message.contains("outputMode"), "{wrong:?}");
-        // What has no effect in a chain's file is refused where somebody waits for the answer.
+        // A key without effect in a chain's file is refused where a caller waits for the answer.
         for (steps, expected) in [
             (json!([{"agent": "a", "tsk": "x"}]), "`tsk`"),
             (

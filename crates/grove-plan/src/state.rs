@@ -1,4 +1,4 @@
-//! What a run has come to: the fold of its journal.
+//! The state that a run has come to: the fold of its journal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -24,126 +24,126 @@ use crate::usage::Usage;
 pub struct State {
     /// The last event that was taken in.
     pub seq: u64,
-    /// When the run was submitted.
+    /// The time at which the run was submitted.
     pub submitted: Option<Times>,
     /// The hash of the owner's token.
     pub owner: Option<Digest>,
-    /// When its last node ended.
+    /// The time at which its last node ended.
     pub ended: Option<Times>,
     /// The nodes that have begun or were decided about.
     pub nodes: Nodes,
     /// Effects that are to be done or under way.
     pub open: BTreeMap<EffectId, OpenEffect>,
-    /// What all attempts together have spent, runs that they asked for included.
+    /// The tokens that all attempts together have spent, runs that they asked for included.
     pub spent: Usage,
-    /// How many children there are, those of runs below included.
+    /// The number of children, those of runs below included.
     pub children: u64,
-    /// How long it has been at work.
+    /// The time for which it has been at work.
     pub clock: RunClock,
-    /// Why nothing new begins any more.
+    /// The reason why nothing new begins any more.
     pub stop: Option<StopReason>,
     /// Wishes that were recorded, so that none counts twice.
     pub wishes: BTreeSet<String>,
-    /// Whether the owner has the result.
+    /// Set if the owner has the result.
     pub acknowledged: bool,
-    /// How often somebody was to be told what it came to.
+    /// The number of times that the waiting command was to be told the result.
     pub deliveries: u32,
-    /// What came of the last time.
+    /// The outcome of the last of these times.
     pub delivered: Option<Delivered>,
 }
 
-/// How long a run has been at work. Time in which it was paused or waited for an answer does not count.
+/// The time for which a run has been at work. Time in which it was paused or waited for an answer does not count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunClock {
-    /// Milliseconds before it last went on.
+    /// Milliseconds of work before it last went on.
     pub before: u64,
-    /// When it last went on; none while it waits.
+    /// The time at which it last went on; none while it waits.
     pub since: Option<Times>,
-    /// How often its timer was set.
+    /// The number of times that its timer was set.
     pub armed: u32,
 }
 
 /// An effect that is to be done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenEffect {
-    /// What is to be done.
+    /// The command that carries it out.
     pub command: Command,
-    /// How many holders it has had.
+    /// The number of holders that it has had.
     pub epoch: u32,
-    /// Who does it now.
+    /// The process that executes it now.
     pub holder: Option<Holder>,
 }
 
-/// What is known about a node.
+/// Everything that is known about a node.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NodeState {
-    /// How far it is.
+    /// The state of the node itself.
     pub execution: Execution,
     /// Its attempts; the last one counts.
     pub attempts: Vec<AttemptState>,
     /// Its working tree, where it has one.
     pub worktree: Option<WorktreeState>,
-    /// Whether its work counts.
+    /// The verdict on its work.
     pub accepted: Accepted,
-    /// What was seen of its work.
+    /// The observations of its work.
     pub seen: Option<Seen>,
-    /// What a reviewer found.
+    /// The findings of its reviewer.
     pub review: Option<ReviewVerdict>,
-    /// Whether it looks at another's work, and is no part of what was asked for.
+    /// Set if it reviews another node's work, and is no part of what was asked for.
     pub is_review: bool,
-    /// Whether a reviewer is looking at its work.
+    /// Set while a reviewer looks at its work.
     pub is_reviewed: bool,
-    /// How often it was asked for what was missing.
+    /// The number of times that it was asked for what was missing.
     pub finalizations: u32,
-    /// The try whose words are the answer, when later ones only brought what was missing.
+    /// The attempt whose text is the answer, when later ones only brought what was missing.
     pub answer: Option<u32>,
     /// The items that it runs for, once they are known.
     pub items: Option<Expanded>,
-    /// What was said about all of them.
+    /// The combined output of all items.
     pub collected: Option<Output>,
-    /// The files before it began.
+    /// The files as they were before it began.
     pub before: Option<TreeBefore>,
-    /// How many effects it has had that belong to no try.
+    /// The number of its effects that belong to no attempt.
     pub effects: u32,
-    /// The try that begins once its working tree is there.
+    /// The attempt that begins once its working tree is there.
     pub next: Option<NextTry>,
-    /// What became of it, while its work is being stored.
+    /// The state that it takes once its work is stored.
     pub verdict: Option<Execution>,
 }
 
-/// What is known about a working tree.
+/// Everything that is known about a working tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorktreeState {
-    /// Where it is; none while it is not there.
+    /// The folder of the tree; none while the tree does not exist.
     pub folder: Option<PathBuf>,
-    /// What was done in it.
+    /// The work that was done in it.
     pub captured: Option<CapturedWork>,
-    /// Why it was left where it is.
+    /// The reason why it was left where it is.
     pub kept: Option<String>,
-    /// What its set-up put there.
+    /// Paths that its set-up put there.
     pub synthetic: Vec<String>,
-    /// The work of others that it begins with. It stays the same once there is work of its own.
+    /// The work of other nodes that it begins with. It stays the same once the node has work of its own.
     pub begins: Vec<EarlierWork>,
-    /// The commit that it begins with, where that has the work of others.
+    /// The commit that it begins with, if that commit has the work of other nodes.
     pub base: Option<String>,
 }
 
-/// A try that is to begin.
+/// An attempt that is to begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextTry {
-    /// Which of the child's models.
+    /// The index of the child's model.
     pub model: usize,
-    /// The earlier try whose session it goes on in.
+    /// The earlier attempt whose session it goes on in.
     pub continues: Option<Continued>,
 }
 
 impl NodeState {
-    /// Whether it is done and its work counts, as far as that was asked.
+    /// Returns true if it is done and its work counts, as far as that was asked.
     pub fn is_done(&self) -> bool {
         self.execution == Execution::Complete && !self.accepted.is_rejected()
     }
 
-    /// The attempt whose words are the node's.
+    /// The attempt whose text is the node's.
     pub fn answering(&self) -> Option<&AttemptState> {
         let answer = self
             .answer
@@ -151,7 +151,7 @@ impl NodeState {
         answer.map_or(self.attempts.last(), |at| self.attempts.get(at))
     }
 
-    /// What it said: its child, or those of all its items together.
+    /// The output of the node: of its child, or of all its items together.
     pub fn output(&self) -> Option<&Output> {
         let said = self.answering().and_then(AttemptState::output);
         said.or(self.collected.as_ref())
@@ -163,131 +163,131 @@ impl NodeState {
     }
 }
 
-/// The word of people for work that was done and does not count.
+/// The word that people read for work that was done and does not count.
 pub const REJECTED: &str = "rejected";
 
-/// What is known about an attempt.
+/// Everything that is known about an attempt.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AttemptState {
-    /// Which of the child's models.
+    /// The index of the child's model.
     pub model: usize,
-    /// The earlier try whose session it goes on in.
+    /// The earlier attempt whose session it goes on in.
     pub continues: Option<Continued>,
-    /// What it is told, where that was put together from what others said.
+    /// The artifact with what it is told, where that was put together from the outputs of other nodes.
     pub told: Option<Digest>,
-    /// What was in its answer file before it began, where that was looked at.
+    /// Its answer file as it was before it began, where that was looked at.
     pub found: Option<FoundFile>,
-    /// When somebody took it.
+    /// The time at which an executor took it.
     pub started: Option<Times>,
-    /// When it ended.
+    /// The time at which it ended.
     pub ended: Option<Times>,
-    /// Answers of the model.
+    /// The number of answers of the model.
     pub turns: u32,
-    /// Why somebody may have to look after it, until it has done something again.
+    /// The reason why a person may have to look after it, until it has done something again.
     pub attention: Option<Attention>,
-    /// What a program added of its own to what the child is told.
+    /// Text that a program added of its own to what the child is told.
     pub added: Option<AddedText>,
-    /// Turns of its session that are told in short.
+    /// The number of turns of its session that are told in short.
     pub compacted: u64,
-    /// What they cost.
+    /// The tokens that it has spent.
     pub usage: Usage,
     /// Runs that it asked for, and those below them.
     pub delegated: Vec<String>,
-    /// What they cost.
+    /// The tokens and money that these runs have spent.
     pub nested: NestedUse,
-    /// Calls of tools.
+    /// The calls of tools.
     pub calls: BTreeMap<CallId, CallState>,
-    /// Whether a call that can change something was made.
+    /// Set if a call that can change something was made.
     pub wrote: bool,
-    /// Why it was told to stop.
+    /// The reason why it was told to stop.
     pub stopping: Option<StopReason>,
-    /// How often it was told.
+    /// The number of times that it was told to stop.
     pub stops: u32,
-    /// How often something was sent to it.
+    /// The number of times that something was sent to it.
     pub sends: u32,
-    /// What was sent too late for it to hear.
+    /// Messages that were sent too late for it to hear.
     pub unheard: Vec<Digest>,
-    /// How often it was looked whether something is left of it.
+    /// The number of searches for processes that are left of it.
     pub proofs: u32,
-    /// Its holder is gone, and what is left of it is not ended yet.
+    /// Set if its holder is gone and the remains of it are not ended yet.
     pub recovering: bool,
-    /// How often it went on after its holder was gone.
+    /// The number of times that it went on after its holder was gone.
     pub recoveries: u32,
-    /// How it ended.
+    /// The way in which it ended.
     pub ending: Option<Ending>,
-    /// Whether something of it is left.
+    /// The finding on whether something of it is left running.
     pub proof: Option<Proof>,
-    /// What became of it.
+    /// The state of the attempt.
     pub execution: Execution,
 }
 
 impl AttemptState {
-    /// The tokens that count, those of the runs below it included: the one number that people see of a try.
+    /// The tokens that count, those of the runs below it included: the one number that people see of an attempt.
     pub fn tokens(&self) -> u64 {
         let below = self.nested.usage.counted();
         self.usage.counted().saturating_add(below)
     }
 
-    /// What it had said.
+    /// The output that it had given when it ended.
     pub fn output(&self) -> Option<&Output> {
         self.ending.as_ref().map(|ending| &ending.output)
     }
 }
 
-/// What runs have spent that a child asked for.
+/// The tokens and money that runs have spent that a child asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NestedUse {
-    /// Tokens.
+    /// The tokens that they used.
     pub usage: Usage,
-    /// Money, in millionths.
+    /// Their cost in money, in millionths.
     pub cost: u64,
-    /// Whether some of it has no known price.
+    /// Set if some of it has no known price.
     pub is_cost_unknown: bool,
 }
 
-/// A session that goes on: the messages of an earlier try, and what is said now.
+/// A session that goes on: the messages of an earlier attempt, and what is said now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Continued {
-    /// Which try of the same child, counted from one.
+    /// The number of the earlier attempt of the same child, counted from one.
     pub n: u32,
-    /// What is said.
+    /// The words with which it goes on.
     pub said: Said,
 }
 
-/// What a child is told when it goes on.
+/// The words that a child is told when it goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Said {
-    /// Nothing new.
+    /// No new words are said.
     Nothing,
     /// The artifact with a message.
     Message(Digest),
     /// The artifact with the answer to its question.
     Answer(Digest),
-    /// What its work does not have yet.
+    /// Descriptions of what its work does not have yet.
     Findings(Vec<String>),
-    /// Why its words are not the data that was asked for.
+    /// The reason why its answer is not the data that was asked for.
     Data(String),
 }
 
-/// What is known about a call.
+/// The progress of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CallState {
-    /// It may have run.
+    /// The call may have run.
     Open,
-    /// It has run.
+    /// The call has run.
     Returned,
 }
 
-/// How far something is.
+/// The state of a run, a node or an attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", content = "cause", rename_all = "camelCase")]
 pub enum Execution {
-    /// It waits for others.
+    /// It waits for other nodes.
     #[default]
     Pending,
-    /// It waits for somebody to take it.
+    /// It waits for an executor to take it.
     Queued,
     /// It is under way.
     Running,
@@ -295,7 +295,7 @@ pub enum Execution {
     Paused(StopReason),
     /// It waits for an answer.
     Asking(Question),
-    /// It is done.
+    /// Its work is done.
     Complete,
     /// It could not be done.
     Failed(Cause),
@@ -303,22 +303,22 @@ pub enum Execution {
     Skipped,
     /// It was made to end.
     Stopped(StopReason),
-    /// Nobody knows how it ended.
+    /// It is not known how it ended.
     Lost(String),
 }
 
 impl Execution {
-    /// Whether nothing can change it any more.
+    /// Returns true if nothing can change it any more.
     pub fn is_terminal(&self) -> bool {
         !matches!(self, Self::Pending | Self::Queued | Self::Running) && !self.is_waiting()
     }
 
-    /// Whether it goes on only when somebody wants it to.
+    /// Returns true if it goes on only on a wish from outside: it is paused or asks something.
     pub fn is_waiting(&self) -> bool {
         matches!(self, Self::Paused(_) | Self::Asking(_))
     }
 
-    /// The word for it.
+    /// Returns the word for the state.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -342,7 +342,7 @@ impl Execution {
         }
     }
 
-    /// Why it is so, for people.
+    /// Returns the reason for the state, for people.
     pub fn reason(&self) -> Option<String> {
         match self {
             Self::Failed(cause) => Some(cause.to_string()),
@@ -354,68 +354,68 @@ impl Execution {
     }
 }
 
-/// The run as a whole.
+/// The state of the run as a whole.
 pub type RunState = Execution;
 
-/// Why something could not be done.
+/// The reason why something could not be done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum Cause {
     /// The provider refused or could not be reached.
     #[error("model error ({failure}): {message}")]
     Model {
-        /// In which way.
+        /// The way in which it failed.
         failure: ModelFailure,
-        /// What the provider said.
+        /// The words of the provider.
         message: String,
     },
-    /// The child ended without a word.
+    /// The child ended without an answer.
     #[error("the child ended without an answer{}", after_colon(.why))]
     NoAnswer {
-        /// The last that its program said of that, where it said something.
+        /// The last words of its program about that, where it said something.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         why: String,
     },
     /// The child gave no output that meets the schema.
     #[error("the output does not meet the schema: {message}")]
     Schema {
-        /// What is wrong with it.
+        /// The fault in the output.
         message: String,
     },
     /// It would have spent more than it may.
     #[error("limit of {limit} {name} reached ({observed})", name = .what.words())]
     Limit {
-        /// Of what.
+        /// The thing that is limited.
         what: LimitKind,
-        /// How much it may.
+        /// The amount that is allowed.
         limit: u64,
-        /// How much it had.
+        /// The amount that was reached.
         observed: u64,
     },
     /// It took longer than it may.
     #[error("timed out after {}", duration::in_words(*.limit_ms))]
     TimedOut {
-        /// How long it may take.
+        /// The time that it may take.
         limit_ms: u64,
     },
-    /// What kept it from the rest of the machine did not hold or could not be set up.
+    /// The isolation from the rest of the machine did not hold or could not be set up.
     #[error("isolation failed: {message}")]
     Isolation {
-        /// What happened.
+        /// The fault that occurred.
         message: String,
     },
-    /// The work of others that it was to begin with cannot be merged.
+    /// The work of other nodes that it was to begin with cannot be merged.
     #[error("{0}")]
     Conflict(WorkConflict),
     /// Something that it needs is not there.
     #[error("{message}")]
     Input {
-        /// What.
+        /// The thing that is missing.
         message: String,
     },
 }
 
-/// A reason as the end of a sentence; nothing where there is none.
+/// Writes a reason as the end of a sentence; an empty reason is not written.
 fn after_colon(why: &str) -> String {
     match why {
         "" => String::new(),
@@ -423,17 +423,17 @@ fn after_colon(why: &str) -> String {
     }
 }
 
-/// What is limited.
+/// The thing that a limit is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum LimitKind {
-    /// Tokens.
+    /// The number of tokens.
     Tokens,
-    /// Answers of the model.
+    /// The number of answers of the model.
     Turns,
-    /// Calls of tools.
+    /// The number of calls of tools.
     ToolCalls,
-    /// Money, in millionths.
+    /// The cost in money, in millionths.
     Cost,
 }
 
@@ -448,21 +448,21 @@ impl LimitKind {
     }
 }
 
-/// In which way a provider failed. Decided from the status and the typed error, never from prose.
+/// The way in which a provider failed. It is decided from the status and the typed error, never from prose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ModelFailure {
     /// The key is missing or refused.
     Auth,
-    /// Nothing is left to spend.
+    /// The budget at the provider is used up.
     Quota,
     /// Too many requests, also after retries.
     Rate,
     /// The provider is overloaded, also after retries.
     Overload,
-    /// What was sent is longer than the model can read.
+    /// The request is longer than the model can read.
     ContextTooLong,
-    /// What was sent was refused.
+    /// The provider refused the request as invalid.
     BadRequest,
     /// The provider has no model of this name.
     NoSuchModel,
@@ -475,7 +475,7 @@ pub enum ModelFailure {
 }
 
 impl ModelFailure {
-    /// The word for it.
+    /// Returns the word for the failure.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Auth => "auth",
@@ -491,7 +491,7 @@ impl ModelFailure {
         }
     }
 
-    /// Whether another model may do what this one could not.
+    /// Returns true if another model may do what this one could not.
     pub const fn is_the_providers(self) -> bool {
         matches!(
             self,
@@ -511,37 +511,37 @@ impl std::fmt::Display for ModelFailure {
     }
 }
 
-/// Why a child was told to stop.
+/// The reason why a child was told to stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "why", rename_all = "camelCase")]
 pub enum StopReason {
-    /// Somebody wanted it.
+    /// A person or program wanted it to end.
     #[error("stopped by {by}")]
     Wanted {
-        /// Who.
+        /// The name of that person or program.
         by: String,
     },
-    /// Somebody wanted it to go on later.
+    /// A person or program wanted it to stop and go on later.
     #[error("paused by {by}")]
     Paused {
-        /// Who.
+        /// The name of that person or program.
         by: String,
     },
-    /// It came to a limit.
+    /// The child reached a limit.
     #[error("{cause}")]
     Limit {
-        /// Which.
+        /// The limit that it reached.
         cause: Cause,
     },
 }
 
 impl State {
-    /// What is known of an attempt.
+    /// Returns the state of an attempt.
     pub fn attempt(&self, of: &Attempt) -> Option<&AttemptState> {
         self.nodes.get(&of.node)?.attempts.get(of.place()?)
     }
 
-    /// The run as a whole: under way while a node is, otherwise what the worst of its nodes came to.
+    /// The state of the run as a whole: under way while a node is, otherwise that of the worst of its nodes.
     pub fn run(&self) -> RunState {
         let executions = || self.nodes.values().map(|node| &node.execution);
         let first = |wanted: fn(&Execution) -> bool| executions().find(|it| wanted(it)).cloned();
@@ -549,12 +549,12 @@ impl State {
             return Execution::Pending;
         }
         if executions().any(|it| !it.is_terminal()) {
-            // Whoever is looked at waits for whoever looks, and a list for its items.
+            // A node under review waits for its reviewer, and a list for its items.
             let at_work = self.nodes.values().any(|node| {
                 let works = matches!(node.execution, Execution::Running | Execution::Queued);
                 works && !node.is_reviewed && node.items.is_none()
             });
-            // What waits for somebody keeps the others waiting, once nobody is at work.
+            // A node that waits for a person keeps the others waiting, once no node is at work.
             let waiting = first(|it| matches!(it, Execution::Asking(_)))
                 .or_else(|| first(|it| matches!(it, Execution::Paused(_))));
             if let Some(waiting) = waiting.filter(|_| !at_work) {
@@ -568,7 +568,7 @@ impl State {
                 Execution::Queued
             };
         }
-        // How somebody fared who looked at another's work is in whether that counts.
+        // How a reviewer fared shows in the verdict on the work that it reviewed.
         let asked_for = || {
             let nodes = self.nodes.values().filter(|node| !node.is_review);
             nodes.map(|node| &node.execution)
@@ -581,13 +581,13 @@ impl State {
     /// The word that people read for the run as a whole.
     pub fn shown(&self) -> &'static str {
         let run = self.run();
-        // Of a run that is complete there is a reason where some of its work does not count.
+        // A complete run has a reason only where some of its work does not count.
         let is_rejected = run == Execution::Complete && self.reason(&run).is_some();
         run.shown(is_rejected)
     }
 
-    /// Why the run is as it is: what kept it from being done, or whose work does not count. Whoever asks knows how it is
-    /// already, and every event asks.
+    /// Returns the reason for the state of the run: the cause that kept it from being done, or the nodes whose work does not
+    /// count. The caller passes the state of the run, since every event asks and it is known already.
     pub fn reason(&self, run: &RunState) -> Option<String> {
         if *run != Execution::Complete {
             return run.reason();
@@ -608,7 +608,7 @@ impl State {
     }
 }
 
-/// The one that says what became of all: that they were stopped, else that one failed, else that one is lost.
+/// The state that says what became of all: stopped if one was stopped, else failed if one failed, else lost if one is lost.
 pub(crate) fn worst_of<'a, I>(all: impl Fn() -> I) -> Option<Execution>
 where
     I: Iterator<Item = &'a Execution>,

@@ -11,28 +11,28 @@ use serde_json::{Map, Value, json};
 
 use crate::request::{FIELDS, RequestField};
 
-/// What the tool is called.
+/// The name of the tool.
 pub const SUBAGENT: &str = "subagent";
 
-/// Who has the tool.
+/// The caller that has the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
-    /// A child: what it asks for is below it.
+    /// A child: the runs that it asks for are below it.
     Child,
     /// A host, and the model in it.
     Host,
 }
 
-/// Something that the tool does.
+/// An action of the tool.
 #[derive(Debug)]
 pub struct ToolAction {
-    /// What it is called.
+    /// The name of the action.
     pub name: &'static str,
-    /// Whether children have it, too.
+    /// Set if children have it, too.
     of_children: bool,
-    /// What it needs.
+    /// The fields that it needs.
     needs: &'static str,
-    /// What a model is told of it.
+    /// The text about it that a model is told.
     meaning: &'static str,
 }
 
@@ -50,7 +50,7 @@ const fn action(
     }
 }
 
-/// What a run has to be given.
+/// The fields that a run has to be given.
 pub const NEEDS_OF_RUN: &str = "`agent` and `task`, `tasks`, `chain` or `chainName`";
 
 /// The fields of which a run has one.
@@ -113,7 +113,7 @@ pub const ACTIONS: &[ToolAction] = &[
     action("help", false, "nothing", "explains all of it"),
 ];
 
-/// The fields of the tool that are none of a request: the name, the type, whether children have it, and what a model is told.
+/// The fields of the tool that no request has: the name, the type, true if children have it, and the text for a model.
 const OWN: &[(&str, &str, bool, &str)] = &[
     ("run", "string", true, "the run, or RUN.NODE for one child"),
     ("message", "string", true, "an answer or a message"),
@@ -141,12 +141,12 @@ const UNNAMED: &[(&str, &str)] = &[
     ),
 ];
 
-/// What a child is told of the tool.
+/// The text about the tool that a child is told.
 pub const OF_CHILDREN: &str = "Delegates work to other agents and returns their results. To one: `agent` and `task`. To several \
 in parallel: `tasks`, each with `agent` and `task`. In sequence: `chain`. With `background` it returns the run's id at once; then \
 call it with that `run` and an `action`: `wait`, `status`, `answer` (with `message`) or `stop`.";
 
-/// What a model is told of the tool.
+/// Returns the text about the tool that a model is told.
 pub fn description(caller: Caller) -> String {
     match caller {
         Caller::Child => OF_CHILDREN.to_owned(),
@@ -184,7 +184,7 @@ pub fn schema(caller: Caller) -> Value {
         let mut property = json!({ "type": form, "description": field.meaning });
         match form {
             "array" => property["items"] = step(field.name == "chain"),
-            // An object of nothing is one that some providers refuse.
+            // Some providers refuse an object without properties.
             "object" => property["properties"] = json!({ "type": { "type": "string" } }),
             _ => {}
         }
@@ -201,7 +201,7 @@ pub fn schema(caller: Caller) -> Value {
     json!({ "type": "object", "properties": properties })
 }
 
-/// Every action and field, for whoever asks.
+/// Returns a text about every action and field.
 pub fn help() -> String {
     let mut text = "Actions\n".to_owned();
     for action in ACTIONS {
@@ -239,7 +239,7 @@ a `path` in it; or `items`: a list), with one task as `parallel`, and `collect`.
 `description` and `steps`. `update` removes a field that is false or empty.
 ";
 
-/// Whether a request names no work at all. One with fields that no request has is not meant: those are its first fault.
+/// Returns true if a request names no work at all and has no unknown field: unknown fields are its first fault.
 pub fn names_no_work(fields: &Map<String, Value>) -> bool {
     let is_known = |name: &String| {
         let is_it = |field: &RequestField| {
@@ -250,7 +250,7 @@ pub fn names_no_work(fields: &Map<String, Value>) -> bool {
     fields.keys().all(is_known) && !WORK.iter().any(|name| fields.contains_key(*name))
 }
 
-/// Whether a field is the tool's own, and none of a request.
+/// Returns true if a field is the tool's own, and none of a request.
 pub fn is_own_field(name: &str) -> bool {
     let of_tool = OWN.iter().any(|own| own.0 == name) || UNNAMED.iter().any(|own| own.0 == name);
     of_tool || name == "action" || name == "config"
@@ -277,7 +277,7 @@ fn step(is_chain: bool) -> Value {
     json!({ "type": "object", "properties": properties, "required": ["agent", "task"] })
 }
 
-/// What an agent or a chain is to be.
+/// The schema of an agent or a chain that is to be written.
 fn config() -> Value {
     json!({
         "type": "object",
@@ -298,7 +298,7 @@ fn config() -> Value {
 mod tests {
     use super::*;
 
-    /// What providers refuse that take less than all of JSON Schema.
+    /// Collects the faults for which providers refuse a schema that take less than all of JSON Schema.
     fn faults(at: &str, schema: &Value, faults: &mut Vec<String>) {
         const KNOWN: [&str; 6] = [
             "type",
@@ -349,7 +349,7 @@ mod tests {
             faults("", &schema(caller), &mut found);
             assert!(found.is_empty(), "{found:#?}");
         }
-        // What the lint is for.
+        // Schemas that the lint has to find at fault.
         for wrong in [
             json!({ "type": ["string", "null"] }),
             json!({ "type": "object", "properties": {} }),

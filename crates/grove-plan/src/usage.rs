@@ -1,10 +1,10 @@
-//! Tokens, by kind.
+//! Counts of tokens, by kind.
 
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// What a model was sent and what it sent, in tokens.
+/// The tokens that a model was sent and that it sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
@@ -18,19 +18,19 @@ pub struct Usage {
     pub cache_write: u64,
     /// Thinking, as far as the provider tells it.
     pub reasoning: u64,
-    /// Whether the reasoning is a part of the output already.
+    /// Set if the reasoning is a part of the output already.
     pub reasoning_in_output: bool,
-    /// Whether nobody counted and these are estimates.
+    /// Set if these are estimates, because no exact counts were given.
     pub estimated: bool,
 }
 
 impl Usage {
-    /// Whether nothing was sent at all.
+    /// Returns true if nothing was sent at all.
     pub fn is_nothing(&self) -> bool {
         self.counted() == 0 && self.cached == 0
     }
 
-    /// What was added since an earlier sum of the same.
+    /// Returns what was added since an earlier sum of the same.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {

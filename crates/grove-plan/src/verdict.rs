@@ -1,16 +1,16 @@
-//! What an ending means. The runtime owns the verdict: what a child says of itself is not asked.
+//! The meaning of an ending. The runtime owns the verdict: a child's statement about itself is not considered.
 
 use crate::event::Finish;
 use crate::plan::Child;
 use crate::state::{AttemptState, Cause, Execution, StopReason};
 
-/// What became of an attempt whose process tree was looked for.
+/// Decides what became of an attempt of which nothing is left running.
 pub(crate) fn of_attempt(child: &Child, attempt: &AttemptState) -> Execution {
     match &attempt.stopping {
-        // Whoever was told to stop was stopped, whatever it says and however it ended.
+        // A child that was told to stop was stopped, whatever it says and however it ended.
         Some(StopReason::Limit { cause }) => return Execution::Failed(cause.clone()),
         Some(why @ StopReason::Wanted { .. }) => return Execution::Stopped(why.clone()),
-        // One that had ended by itself before it heard of the pause has ended.
+        // A child that had ended by itself before it heard of the pause has ended.
         Some(why @ StopReason::Paused { .. }) if !has_ended(attempt) => {
             return Execution::Paused(why.clone());
         }
@@ -45,7 +45,7 @@ fn has_ended(attempt: &AttemptState) -> bool {
     finish.is_some_and(|finish| *finish != Finish::Interrupted)
 }
 
-/// The model that goes on when an attempt failed, if one may.
+/// The model that goes on when an attempt failed, if one may go on.
 pub(crate) fn next_model(child: &Child, attempt: &AttemptState) -> Option<usize> {
     let Execution::Failed(Cause::Model { failure, .. }) = of_attempt(child, attempt) else {
         return None;

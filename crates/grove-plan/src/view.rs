@@ -1,4 +1,4 @@
-//! What everybody is shown of a run: `grove.run/1`.
+//! The form in which people and programs see a run: `grove.run/1`.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -19,44 +19,44 @@ use crate::report::without_report;
 use crate::state::{AttemptState, Execution, NodeState, REJECTED, State};
 use crate::usage::Usage;
 
-/// Gives the text of an artifact.
+/// Returns the text of an artifact, where there is one.
 pub type Texts<'a> = &'a dyn Fn(&Digest) -> Option<String>;
 
 /// A run as people and programs see it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunView {
-    /// `grove.run/1`.
+    /// The version of this form: `grove.run/1`.
     pub schema: &'static str,
-    /// Its id.
+    /// The id of the run.
     pub id: String,
-    /// How far it is.
+    /// The word for its state.
     pub state: &'static str,
-    /// Why it is so.
+    /// The reason for that state, as data.
     pub cause: Option<Value>,
-    /// The same in a sentence.
+    /// The same reason in a sentence.
     pub reason: Option<String>,
-    /// Whether its work counts; `none` while nothing was demanded.
+    /// The verdict on its work; `none` while nothing was demanded.
     pub acceptance: &'static str,
     /// Its nodes, in the order of the plan.
     pub nodes: Vec<NodeView>,
-    /// What it has spent.
+    /// The tokens that it has spent.
     pub usage: Usage,
-    /// In money, where prices are known.
+    /// The cost in money, where prices are known.
     pub cost: Option<f64>,
-    /// Whether it is over and some of its children were done and some were not.
+    /// Set if it is over and some of its children were done and some were not.
     pub partial: bool,
-    /// When it was submitted, in milliseconds since 1970.
+    /// The time at which it was submitted, in milliseconds since 1970.
     pub submitted_at: Option<u64>,
-    /// When it ended.
+    /// The time at which it ended, in milliseconds since 1970.
     pub ended_at: Option<u64>,
-    /// What it came to: the text of its last node.
+    /// Its result: the text of its last node.
     pub result: Option<String>,
-    /// What people and models are shown as its answer: the result, and of a chain that was cut short every step that was
-    /// begun. Data has the steps in `nodes`.
+    /// The answer that people and models are shown: the result, and of a chain that was cut short every step that was begun.
+    /// In data the steps are in `nodes`.
     #[serde(skip)]
     pub answer: Option<String>,
-    /// What came of telling the command that waits for its end.
+    /// The outcome of telling the command that waits for its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_complete: Option<Delivered>,
 }
@@ -65,42 +65,42 @@ pub struct RunView {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeView {
-    /// Its id.
+    /// The id of the node.
     pub id: NodeId,
-    /// The agent.
+    /// The agent that its child runs.
     pub agent: String,
-    /// What it is called while it runs.
+    /// The name that is shown for it while it runs.
     pub label: Option<String>,
-    /// How many items it runs for; the others are its items.
+    /// The number of items that it runs for; the nodes after it are its items.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<usize>,
-    /// What drives it.
+    /// The engine that drives it.
     pub engine: String,
     /// The version of the program that drives it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program_version: Option<String>,
-    /// How far it is.
+    /// The word for its state.
     pub state: &'static str,
-    /// Why it is so.
+    /// The reason for that state, as data.
     pub cause: Option<Value>,
-    /// The same in a sentence.
+    /// The same reason in a sentence.
     pub reason: Option<String>,
-    /// Whether its work counts.
+    /// The verdict on its work.
     pub acceptance: &'static str,
-    /// Why it does not.
+    /// The reason why its work does not count.
     pub rejected: Option<String>,
-    /// What is missing, though nobody asked for it in particular.
+    /// Parts of its contract that are missing, where the contract was inferred and not asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// What its commands came to.
+    /// The results of its commands.
     pub checks: Vec<CheckResult>,
-    /// What else was seen of its work.
+    /// The other observations of its work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen: Option<Seen>,
-    /// Why somebody may have to look after it.
+    /// The reason why a person may have to look after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attention: Option<Attention>,
-    /// What a reviewer found.
+    /// The findings of its reviewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewVerdict>,
     /// The node whose work it looked at.
@@ -108,31 +108,31 @@ pub struct NodeView {
     pub reviews: Option<NodeId>,
     /// The digest of what it was told.
     pub told: Digest,
-    /// The tries at it.
+    /// The attempts at it.
     pub attempts: Vec<AttemptView>,
-    /// What it said.
+    /// The output of its child.
     pub output: OutputView,
     /// The working tree that was left, and why.
     pub worktree: Option<WorktreeView>,
-    /// What it did in its working tree.
+    /// The changes that it made in its working tree.
     pub patch: Option<PatchView>,
-    /// What is left running of it, if that is not proven to be nothing.
+    /// The processes of it that may still run, if it is not proven that there are none.
     pub not_proven_ended: Option<String>,
 }
 
 impl NodeView {
-    /// The word that people read for how far it is.
+    /// The word that people read for its state.
     pub fn shown(&self) -> &'static str {
         shown(self.state, self.rejected.is_some())
     }
 
-    /// The tokens that count, of all tries at it and the runs below them.
+    /// The tokens that count, of all attempts at it and the runs below them.
     pub fn tokens(&self) -> u64 {
         let all = self.attempts.iter().map(|attempt| attempt.tokens);
         all.fold(0, u64::saturating_add)
     }
 
-    /// What somebody should know who takes its work, and what each line is.
+    /// Returns remarks for a person who takes its work over, each after the kind of the remark.
     pub fn remarks(&self) -> Vec<(&'static str, &str)> {
         let report = self.seen.as_ref().and_then(|seen| seen.report.as_ref());
         let risks = report.and_then(|report| report.residual_risks.as_deref());
@@ -155,47 +155,47 @@ impl NodeView {
     }
 }
 
-/// A working tree that is there.
+/// A working tree that exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorktreeView {
-    /// Where.
+    /// The path of the working tree.
     pub path: PathBuf,
-    /// Why it was left; none while the child works in it.
+    /// The reason why it was left; none while the child works in it.
     pub kept: Option<String>,
 }
 
-/// What was done in a working tree.
+/// The work that was done in a working tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PatchView {
-    /// The artifact.
+    /// The artifact with the patch.
     pub digest: Digest,
-    /// How many files it changes.
+    /// The number of files that it changes.
     pub files: u64,
     /// The commit that it applies to.
     pub base: Option<String>,
     /// The artifact with new files that version control ignores.
     pub ignored: Option<Digest>,
-    /// What was done in submodules.
+    /// The work that was done in submodules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub submodules: Vec<SubmoduleWork>,
 }
 
-/// A try as people and programs see it.
+/// An attempt as people and programs see it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptView {
-    /// Which one.
+    /// The number of the attempt, counted from one.
     pub n: usize,
-    /// With which model.
+    /// The model that it runs with.
     pub model: String,
-    /// How far it is.
+    /// The word for its state.
     pub state: &'static str,
-    /// Why it is so.
+    /// The reason for that state, as data.
     pub cause: Option<Value>,
-    /// The same in words.
+    /// The same reason in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What it spent.
+    /// The tokens that it spent.
     pub usage: Usage,
     /// The tokens that count, those of runs below it included.
     #[serde(skip)]
@@ -203,45 +203,45 @@ pub struct AttemptView {
     /// Runs that it asked for, and those below them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub delegated: Vec<String>,
-    /// Answers of the model.
+    /// The number of answers of the model.
     pub turns: u32,
-    /// What a program added of its own to what the child is told.
+    /// Text that a program added of its own to what the child is told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub added: Option<AddedText>,
-    /// Calls of tools.
+    /// The number of calls of tools.
     pub tool_calls: usize,
-    /// How often it went on after its supervisor was gone.
+    /// The number of times that it went on after its supervisor was gone.
     pub recoveries: u32,
-    /// When somebody took it.
+    /// The time at which an executor took it.
     pub started_at: Option<u64>,
-    /// When it ended.
+    /// The time at which it ended.
     pub ended_at: Option<u64>,
 }
 
-/// What a child said.
+/// The output of a child.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct OutputView {
-    /// Its last text.
+    /// The last text of the child.
     pub text: Option<String>,
     /// The value that met the schema.
     pub structured: Option<Value>,
     /// The file it was written to.
     pub path: Option<String>,
-    /// Whether the text is not all of it.
+    /// Set if the text is not all of it.
     pub truncated: bool,
-    /// Why it is not in the file that it was to be written to.
+    /// The reason why it is not in the file that it was to be written to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unsaved: Option<String>,
 }
 
-/// What those who come after a child are told of an answer that is in a file.
+/// The text that later children are told in place of an answer that is in a file.
 fn reference(path: &str, text: &str) -> String {
     let lines = text.lines().count();
     let size = size_of(text.len());
     format!("The answer is in {path} ({size}, {lines} lines). Read this file if needed.")
 }
 
-/// Bytes for people.
+/// Writes a number of bytes for people.
 fn size_of(bytes: usize) -> String {
     let mut tenths = bytes.saturating_mul(10);
     let mut units = ["B", "KB", "MB", "GB", "TB"].into_iter().peekable();
@@ -262,7 +262,7 @@ impl RunView {
     /// The version of this form.
     pub const SCHEMA: &str = "grove.run/1";
 
-    /// What there is to see of a run.
+    /// Returns the view of a run.
     pub fn of(id: &str, plan: &Plan, state: &State, texts: Texts<'_>) -> Self {
         let run = state.run();
         let nodes = node_views(plan, state, texts, |_| true);
@@ -287,7 +287,7 @@ impl RunView {
         }
     }
 
-    /// The same with no more of each answer than was asked for.
+    /// Returns the same view with no more of each answer than was asked for.
     #[must_use]
     pub fn bounded(mut self, plan: &Plan) -> Self {
         let Some(most) = plan.max_output else {
@@ -310,7 +310,7 @@ impl RunView {
         self
     }
 
-    /// The word that people read for how far it is.
+    /// The word that people read for its state.
     pub fn shown(&self) -> &'static str {
         shown(self.state, self.acceptance == REJECTED)
     }
@@ -325,7 +325,7 @@ fn wall(times: Times) -> u64 {
     times.wall
 }
 
-/// Whether some children were done and some were not.
+/// Returns true if some children were done and some were not.
 fn is_partial(nodes: &[NodeView]) -> bool {
     let authors = nodes
         .iter()
@@ -339,7 +339,7 @@ fn is_done(node: &NodeView) -> bool {
     node.state == "complete" && node.rejected.is_none()
 }
 
-/// Of several the one that matters: one that does not count, or the one that all have.
+/// Of several verdicts the one that matters: `rejected` where one is, or the one that all have.
 fn acceptance_of(nodes: &[NodeView]) -> &'static str {
     let authors = nodes
         .iter()
@@ -355,7 +355,7 @@ fn acceptance_of(nodes: &[NodeView]) -> &'static str {
     }
 }
 
-/// What a run came to: what the last step that was begun said; of several nodes each with how it ended.
+/// The result of a run: the text of the last step that was begun; of several nodes, each text with how the node ended.
 fn result_of(plan: &Plan, nodes: &[NodeView]) -> Option<String> {
     let mut authors = nodes.iter().filter(|node| node.reviews.is_none());
     let has_answer = |node: &&NodeView| {
@@ -402,7 +402,7 @@ fn steps_of(plan: &Plan, run: &str, is_over: bool, nodes: &[NodeView]) -> Option
     Some(format!("{done}/{all} succeeded\n\n{}", blocks.join("\n\n")))
 }
 
-/// The word of a state for people: work that does not count is not called complete.
+/// The word that people read for a state: work that does not count is not called complete.
 fn shown(state: &'static str, is_rejected: bool) -> &'static str {
     if is_rejected && state == Execution::Complete.word() {
         REJECTED
@@ -411,7 +411,7 @@ fn shown(state: &'static str, is_rejected: bool) -> &'static str {
     }
 }
 
-/// What nodes said: one's text as it is, of several a block each.
+/// The texts of nodes: of a single node as it is, of several a block each.
 pub fn said_by(nodes: &[NodeView], ids: &[NodeId]) -> String {
     let nodes: Vec<&NodeView> = nodes.iter().filter(|node| ids.contains(&node.id)).collect();
     match nodes.as_slice() {
@@ -448,7 +448,7 @@ fn block(node: &NodeView) -> String {
     format!("=== {} {name}{status} ===\n{text}", node.id)
 }
 
-/// Why, as data.
+/// Returns the reason for a state, as data.
 fn cause_of(execution: &Execution) -> Option<Value> {
     match execution {
         Execution::Failed(cause) => serde_json::to_value(cause).ok(),
@@ -459,7 +459,7 @@ fn cause_of(execution: &Execution) -> Option<Value> {
     }
 }
 
-/// What there is to see of some nodes, in the order of the plan. Nothing is read for the others.
+/// Returns the views of some nodes, in the order of the plan. Nothing is read for the others.
 pub fn node_views(
     plan: &Plan,
     state: &State,

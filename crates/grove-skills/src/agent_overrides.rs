@@ -12,14 +12,14 @@ use crate::request::View;
 use crate::settings::{LoadedSettings, PI_PROJECT_FILE};
 use crate::world::World;
 
-/// What was read.
+/// The agent overrides that were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LoadedOverrides {
-    /// Weakest first.
+    /// The layers of overrides, weakest first.
     pub(crate) layers: Vec<Layer>,
-    /// What was found in pi's settings; findings about Grove's own are with the settings.
+    /// Findings about pi's settings; findings about Grove's own are with the settings.
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// Files of which nothing can be read, which whoever looks for packages says.
+    /// Findings about unreadable files; the search for packages reports them to the person.
     pub(crate) unreadable: Vec<Diagnostic>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn find(world: &World, view: &View) -> LoadedOverrides {
         all.add(file, LayerScope::User, true);
     }
     if *view != View::Own {
-        // Who looks everywhere says anyway what is wrong with the file.
+        // In Grove's own view the search for packages reports the faults of the file anyway.
         let findings = world.packages.diagnostics.iter();
         let of_file = findings.filter(|finding| with_hosts && finding.file == user_file);
         all.diagnostics.extend(of_file.cloned());

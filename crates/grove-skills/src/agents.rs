@@ -20,7 +20,7 @@ use crate::world::World;
 /// Folder levels in which a host's own folders are looked through.
 const HOST_DEPTH: usize = 64;
 
-/// How agent files are told and read.
+/// The way agent files are recognised and read.
 pub(crate) const AGENT_FILES: FileKind<Parsed> = FileKind {
     noun: "agent",
     wanted: |format| match format {
@@ -36,7 +36,7 @@ pub(crate) const AGENT_FILES: FileKind<Parsed> = FileKind {
     note: unnamed,
 };
 
-/// The same for a host to which a file without frontmatter is an agent.
+/// The same for a host that takes a file without frontmatter for an agent.
 const BARE_FILES: FileKind<Parsed> = FileKind {
     parse: |format, _, bytes, named| {
         let found = if format.is_markdown() {
@@ -69,7 +69,7 @@ const STRICT_FILES: FileKind<Parsed> = FileKind {
     ..AGENT_FILES
 };
 
-/// Looks for agents.
+/// Looks for agents in the roots of a view.
 pub(crate) fn look(
     world: &World,
     view: &View,
@@ -165,7 +165,7 @@ fn leave_out_declared(
     }
 }
 
-/// Whether a document can be read as an agent, or fails as one. A note beside agents is no agent, and in the
+/// Returns true if a document can be read as an agent, or fails as one. A note beside agents is no agent, and in the
 /// folder that all hosts share other things than agents have frontmatter too.
 fn is_agent(document: &DefinitionFile<Parsed>, format: Format, is_shared: bool) -> bool {
     let parsed = match &document.content {
@@ -184,8 +184,8 @@ fn is_agent(document: &DefinitionFile<Parsed>, format: Format, is_shared: bool) 
     !is_note || document.path.ends_with(".agent.md")
 }
 
-/// What is said of a document in a folder for agents that is none. What lies in the folder that all hosts share
-/// may be anything.
+/// The finding about a document that is no agent in a folder for agents. In the folder that all hosts share any
+/// document may lie, so nothing is said there.
 fn no_agent(document: &DefinitionFile<Parsed>, is_shared: bool) -> Option<Diagnostic> {
     let content = document.content.as_ref().ok().filter(|_| !is_shared)?;
     let mut findings = content.found.iter().flat_map(|(_, it)| &it.diagnostics);
@@ -199,7 +199,7 @@ fn no_agent(document: &DefinitionFile<Parsed>, is_shared: bool) -> Option<Diagno
     Some(Diagnostic { message, ..finding })
 }
 
-/// What is said of an agent that its file gives no name.
+/// The finding about an agent whose file gives it no name.
 fn unnamed(parsed: &Parsed, file_name: &str) -> Option<Diagnostic> {
     let is_unnamed = parsed.is_valid() && parsed.agent.name.is_none();
     is_unnamed.then(|| {

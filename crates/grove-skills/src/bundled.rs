@@ -1,4 +1,4 @@
-//! What is inside the binary, written once to the data folder so that every location can be read.
+//! The files inside the binary, written once to the data folder so that every location can be read.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use grove_spec::package::Kind;
 
 use crate::environment::Environment;
 
-/// Files by path and text.
+/// The files by path and text.
 type Files = [(&'static str, &'static str)];
 
 const SKILLS: [(&str, &str); 1] = [("grove/SKILL.md", include_str!("../bundled/grove/SKILL.md"))];
@@ -60,7 +60,7 @@ pub(crate) fn folder(kind: Kind, environment: &Environment) -> Option<Result<Pat
             None
         }
         (Kind::Agents, _) => Some(written(environment, &AGENTS)),
-        // Whoever brings a folder of their own has their own workflows.
+        // A folder in place of the bundled skills is taken to bring its own workflows.
         (Kind::Chains, Some(_)) => None,
         (Kind::Chains, None) => Some(written(environment, &CHAINS)),
     }
@@ -70,7 +70,7 @@ fn written(environment: &Environment, all: &Files) -> Result<PathBuf, FsError> {
     let folder = environment.data.join("bundled").join(&version(all)[..16]);
     for (path, text) in all {
         let file = folder.join(path);
-        // What is bundled is what is in the binary: a file that was cut short or changed is written again.
+        // The binary decides about bundled files: one that was cut short or changed is written again.
         let is_same = files::read_bounded(&file, text.len() as u64)
             .is_ok_and(|bytes| bytes == text.as_bytes());
         if !is_same {
@@ -122,7 +122,7 @@ mod tests {
             for task in chain.steps.iter().flat_map(chain::Step::tasks) {
                 assert!(agents.contains(&&*task.agent), "{path}: {}", task.agent);
                 assert!(task.label.is_some(), "{path}: every child has a name");
-                // Commands are the person's own to say.
+                // Only the person may give the commands.
                 if let Some(Acceptance::Contract(contract)) = &task.acceptance {
                     assert_eq!(contract.verify, [], "{path}");
                 }

@@ -1,4 +1,4 @@
-//! What is known about the files of one root, in memory and on disk.
+//! The memory of the files of one root, in the process and on disk.
 //!
 //! Files are kept in the order in which a walk meets them, so that the next walk finds most of them
 //! where it looks first; the others are found by identity. On disk there is an index in that order and
@@ -32,13 +32,13 @@ pub(crate) struct Known {
     /// The byte limit it was read under: a larger file was cut or refused by it.
     pub(crate) limit: u64,
     pub(crate) content: Arc<Content>,
-    /// How a walk met it; none before the first one.
+    /// The place where a walk met it; none before the first walk.
     pub(crate) met: Option<Met>,
-    /// Its bytes, where a last good version may have to be given back.
+    /// Its bytes, kept where a last good version may have to be given back.
     pub(crate) text: Option<Arc<[u8]>>,
 }
 
-/// How a walk met a file.
+/// The place where a walk met a file.
 #[derive(Debug, Clone)]
 pub(crate) struct Met {
     pub(crate) path: Arc<str>,
@@ -51,14 +51,14 @@ pub(crate) struct Met {
 #[derive(Debug, Default)]
 pub(crate) struct RootCache {
     memory: Vec<Known>,
-    /// Where a file is in `memory`.
+    /// The index of `memory` by file identity.
     places: Places,
     /// The files in `memory` that declare children, in order.
     declaring: Vec<usize>,
     disk: Option<DiskCache>,
-    /// Whether the file on disk is behind.
+    /// Set if the cache file on disk is behind.
     stale: bool,
-    /// What is in the folders of its skills, where those are pinned.
+    /// The content of its skills' folders, where those are pinned.
     pub(crate) folders: FolderCache,
 }
 
@@ -100,7 +100,7 @@ impl RootCache {
             .cloned()
     }
 
-    /// Where in memory a file is that has not changed since it was read.
+    /// The index in memory of a file that has not changed since it was read.
     pub(crate) fn place_of(&self, stamp: &Stamp, hint: &mut usize) -> Option<usize> {
         let at = match self.memory.get(*hint) {
             Some(expected) if expected.stamp.id == stamp.id => *hint,
@@ -115,12 +115,12 @@ impl RootCache {
         (known.stamp == *stamp && stamp.settled_before(known.read_at)).then_some(at)
     }
 
-    /// A file in memory.
+    /// The file at an index of the memory.
     pub(crate) fn at(&self, place: usize) -> Option<&Known> {
         self.memory.get(place)
     }
 
-    /// How many files are in memory.
+    /// The number of files in memory.
     pub(crate) fn in_memory(&self) -> usize {
         self.memory.len()
     }
@@ -130,7 +130,7 @@ impl RootCache {
         &self.declaring
     }
 
-    /// How many files are known.
+    /// The number of files that are known.
     fn len(&self) -> usize {
         if self.memory.is_empty() {
             self.disk.as_ref().map_or(0, |disk| disk.count)
@@ -182,7 +182,7 @@ pub(crate) fn file_for(cache: &Path, root: &Path) -> PathBuf {
         .join(format!("{}.bin", name.get(..32).unwrap_or(&name)))
 }
 
-/// Where files are among others, by identity; made when first asked, which is when one is not where it is looked for.
+/// The index of files by identity; made at the first query, which comes when a file is not at the expected place.
 #[derive(Debug, Default)]
 struct Places(OnceLock<HashMap<FileId, usize, BuildHasherDefault<InodeHasher>>>);
 
@@ -302,10 +302,10 @@ fn encode_record(content: &Content, out: &mut Vec<u8>) -> bool {
 #[derive(Debug)]
 struct DiskCache {
     bytes: Arc<Vec<u8>>,
-    /// Where the content starts in `bytes`.
+    /// The start of the content in `bytes`.
     start: usize,
     count: usize,
-    /// Where a file is among the rows.
+    /// The rows of the files, by identity.
     places: Places,
 }
 
@@ -463,7 +463,7 @@ mod tests {
         let (loaded, damaged) = RootCache::load(&file);
         assert!(!damaged && !loaded.is_empty());
         for (place, one) in all.iter().enumerate() {
-            // Whatever the hint, the same file is found.
+            // With any hint the same file is found.
             for mut hint in [place, 0, 99, 5000] {
                 let found = loaded.get(&one.stamp, &mut hint).unwrap();
                 assert_eq!(found.content.name(), one.content.name());

@@ -21,12 +21,12 @@ const READ_FOR: Duration = Duration::from_hours(24 * 7);
 /// A record that is larger was not written by us.
 const LARGEST_RECORD: u64 = 16 << 20;
 
-/// Where index files are when nobody says otherwise; none without a cache folder.
+/// The folder for index files unless the caller names another; none without a cache folder.
 pub fn index_dir(environment: &Environment) -> Option<PathBuf> {
     Some(environment.cache.as_ref()?.join("index"))
 }
 
-/// Writes the index files that are not there, or not with their text: a file's name is a digest, and a length is none.
+/// Writes the index files that are missing or lack the text whose digest is their name; a length proves nothing.
 pub fn write_index(folder: &Path, index: &[IndexFile]) -> Result<(), FsError> {
     for file in index {
         let path = folder.join(&file.name);
@@ -37,8 +37,8 @@ pub fn write_index(folder: &Path, index: &[IndexFile]) -> Result<(), FsError> {
     Ok(())
 }
 
-/// Forgets index files of the cache folder that nobody can be reading any more; what else is in there is not
-/// ours. For the folder that [`index_dir`] gives alone: another one belongs to whoever named it.
+/// Forgets index files of the cache folder that are too old to be read any more; other files in it are not Grove's.
+/// Call it for the folder of [`index_dir`] alone: a folder that the caller named is the caller's own.
 pub fn forget_old_index(folder: &Path) {
     let ours = |name: &str| {
         let digits = name.strip_suffix(".md");
@@ -75,7 +75,7 @@ pub fn kept_known(environment: &Environment, digest: &str) -> Option<KnownSkills
     KnownSkills::parse(std::str::from_utf8(&bytes).ok()?)
 }
 
-/// Whether a file has this text.
+/// Returns true if a file has this text.
 fn has_text(path: &Path, text: &str) -> bool {
     let there = files::read_bounded(path, text.len() as u64);
     there.is_ok_and(|there| there == text.as_bytes())

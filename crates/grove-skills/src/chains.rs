@@ -17,7 +17,7 @@ use crate::planning;
 use crate::request::View;
 use crate::world::World;
 
-/// How chain files are told and read.
+/// The way chain files are recognised and read.
 pub(crate) const CHAIN_FILES: FileKind<Parsed> = FileKind {
     noun: "chain",
     wanted: |_| naming::is_chain_file,
@@ -31,7 +31,7 @@ pub(crate) const CHAIN_FILES: FileKind<Parsed> = FileKind {
     note: |_, _| None,
 };
 
-/// Looks for chains.
+/// Looks for chains in the roots of a view.
 pub(crate) fn look(
     world: &World,
     view: &View,
@@ -59,8 +59,8 @@ pub(crate) fn resolve(world: &World, view: &View, found: FoundDefinitions<Parsed
     chains
 }
 
-/// Whose a finding is that is about no chain: the root's that its file lies in; otherwise the project's if it is
-/// there, and the user's if it is anywhere else.
+/// The source that a finding about no chain belongs to: the source of the root that its file lies in; otherwise the
+/// project if the file is in it, and the user if it is anywhere else.
 pub fn source_of(world: &World, chains: &Chains, finding: &Diagnostic) -> Source {
     let Some(file) = &finding.file else {
         let is_of_project = finding.code == Code::ProjectUntrusted;

@@ -32,33 +32,33 @@ const MAX_ENTRIES: usize = 100_000;
 
 /// Folders that hold something else.
 const NEVER: [&str; 2] = ["node_modules", "skills"];
-/// What makes a folder a skill or a project of its own.
+/// The entries that make a folder a skill or a project of its own.
 const FOREIGN: [&str; 5] = ["SKILL.md", ".git", ".grove", ".pi", ".agents"];
 
-/// How files of one kind are told and read.
+/// The way files of one kind are recognised and read.
 pub(crate) struct FileKind<P> {
-    /// What one of them defines.
+    /// The noun for what a file defines.
     pub(crate) noun: &'static str,
-    /// How a file is told by its name, where files of a root are written so.
+    /// The test of file names, by the format of a root's files.
     pub(crate) wanted: fn(Format) -> fn(&str) -> bool,
-    /// What a file of this path says, of each that it defines; a name where it may define several. The last are
+    /// The definitions in a file of this path; each has a name where a file may define several. The last argument is
     /// the files that it names.
     pub(crate) parse: fn(Format, &str, &[u8], &NamedFiles) -> InFile<P>,
-    /// Whether a file means to be one; the flag is for the folder that hosts share.
+    /// Returns true if a file is meant as a definition; the flag is set for the folder that hosts share.
     pub(crate) counts: fn(&DefinitionFile<P>, Format, bool) -> bool,
-    /// What is said of a file that does not count; the flag is as above.
+    /// The finding about a file that does not count; the flag is as above.
     pub(crate) left_out: fn(&DefinitionFile<P>, bool) -> Option<Diagnostic>,
-    /// What is said because of the file's name.
+    /// The finding that the file's name gives rise to.
     pub(crate) note: fn(&P, &str) -> Option<Diagnostic>,
 }
 
-/// What a file defines, with a name where it may define several.
+/// The definitions in a file, with a name where it may hold several.
 pub(crate) type InFile<P> = Vec<(Option<String>, P)>;
 
 /// A file of a kind as a walk gives it.
 pub(crate) type DefinitionFile<P> = Document<Arc<FileContent<P>>>;
 
-/// What is in a file.
+/// The content of one file.
 #[derive(Debug, Clone)]
 pub(crate) struct FileContent<P> {
     digest: Digest,
@@ -68,7 +68,7 @@ pub(crate) struct FileContent<P> {
     named: NamedFiles,
 }
 
-/// How much of a root is read.
+/// The bounds on reading a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bounds {
     pub(crate) max_bytes: u64,
@@ -76,14 +76,14 @@ pub(crate) struct Bounds {
     pub(crate) folders: FoldersEntered,
 }
 
-/// What was found of one kind, and where; what is in the roots is shared.
+/// The roots of one kind and the definitions in them; the content of roots is shared.
 #[derive(Debug, Clone)]
 pub(crate) struct FoundDefinitions<P> {
     /// The roots that are there.
     pub(crate) planned: Vec<PlannedRoot>,
-    /// What is in each of them.
+    /// The definitions of each root.
     pub(crate) roots: Vec<Arc<DefinitionsOfRoot<P>>>,
-    /// What was found while choosing the roots.
+    /// The findings made while choosing the roots.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
@@ -95,21 +95,21 @@ pub(crate) struct SeenFile {
     pub(crate) findings: Vec<String>,
 }
 
-/// What was found in one root.
+/// The definitions of one root.
 #[derive(Debug, Clone)]
 pub(crate) struct DefinitionsOfRoot<P> {
-    /// With zero for their root: their place among other roots is not the root's business.
+    /// The candidates, each with root number zero: a root does not know its place among other roots.
     candidates: Vec<Candidate<P>>,
     /// Files that settings name as the rest of what they define.
     named: Vec<PathBuf>,
     diagnostics: Vec<Diagnostic>,
 }
 
-/// What a library that looks again and again remembers of the files of one kind.
+/// The memory of a library that looks again and again: the files of one kind.
 #[derive(Debug)]
 pub(crate) struct DefinitionMemory<P> {
     roots: BTreeMap<(PathBuf, bool), RootMemory<P>>,
-    /// Where was looked, those that are not there included.
+    /// The roots that were looked in, those that are not there included.
     planned: Vec<PathBuf>,
 }
 
@@ -127,7 +127,7 @@ impl<P> DefinitionMemory<P> {
         })
     }
 
-    /// The files that were read because they are named: by whoever names a root, and by files of it.
+    /// The files that were read because they are named: by the one who named a root, and by files of it.
     pub(crate) fn named_files(&self) -> impl Iterator<Item = PathBuf> {
         self.roots.iter().flat_map(|((root, is_named), known)| {
             let own = known.files.keys().filter(|_| *is_named);
@@ -148,12 +148,12 @@ impl<P> Default for DefinitionMemory<P> {
     }
 }
 
-/// What is remembered of one root.
+/// The memory of one root.
 #[derive(Debug)]
 struct RootMemory<P> {
     /// The files by path, in the version that was read.
     files: BTreeMap<String, KnownFile<P>>,
-    /// How it was looked at, and what was in the way.
+    /// The way it was looked at; `problems` and `limits` were in the way.
     look: RootLook,
     problems: Vec<Problem>,
     limits: LimitsHit,
@@ -169,7 +169,7 @@ struct KnownFile<P> {
     content: Arc<FileContent<P>>,
 }
 
-/// How a root is looked at.
+/// The way a root is looked at.
 #[derive(Debug, Clone, PartialEq)]
 struct RootLook {
     planned: PlannedRoot,
@@ -180,8 +180,8 @@ struct RootLook {
 }
 
 impl<P: Definition + Clone + Send + Sync> FileKind<P> {
-    /// Looks in the roots of a plan. A folder with roots in it is shared with other things, and so is whatever else
-    /// `is_shared` names. What is remembered is not read again.
+    /// Looks in the roots of a plan. A folder with roots in it is shared with other things, and so is any other that
+    /// `is_shared` names. Files that are remembered are not read again.
     pub(crate) fn look(
         &self,
         plan: Plan,
@@ -223,7 +223,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
 }
 
 impl<P: Clone> FoundDefinitions<P> {
-    /// All findings, and all candidates with their roots, and the files that settings name as the rest.
+    /// All findings, all candidates with their roots, and the files that settings name as the rest of what they define.
     pub(crate) fn into_parts(
         self,
     ) -> (
@@ -235,7 +235,7 @@ impl<P: Clone> FoundDefinitions<P> {
         let mut diagnostics = self.diagnostics;
         let (mut candidates, mut named) = (Vec::new(), Vec::new());
         for (root, found) in self.roots.into_iter().enumerate() {
-            // Only who looks again keeps what was found, and has to copy it.
+            // Only a library that looks again keeps what was found; then it has to be copied.
             let found = Arc::try_unwrap(found).unwrap_or_else(|found| (*found).clone());
             diagnostics.extend(found.diagnostics);
             named.extend(found.named);
@@ -245,7 +245,7 @@ impl<P: Clone> FoundDefinitions<P> {
         (self.planned, candidates, named, diagnostics)
     }
 
-    /// Whether it is known without a comparison of what is in the roots that nothing changed.
+    /// Returns true if nothing changed, as far as can be known without comparing the content of the roots.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let mut roots = self.roots.iter().zip(&other.roots);
         self.planned == other.planned
@@ -269,7 +269,7 @@ pub(crate) fn roots_in(planned: &PlannedRoot, all: &[PlannedRoot]) -> Vec<String
 }
 
 impl<P: Definition + Clone + Send + Sync> FileKind<P> {
-    /// The files of one root, for whoever remembers what was seen, with what `findings` says of each.
+    /// The files of one root, for a record of what was seen, with the result of `findings` for each.
     pub(crate) fn seen_files(
         &self,
         planned: &PlannedRoot,
@@ -298,7 +298,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
         seen
     }
 
-    /// What is said when a project's are not used.
+    /// The finding that a project's definitions are not used.
     pub(crate) fn untrusted(&self, all: &[Defined<P>]) -> Option<Diagnostic> {
         let untrusted = all
             .iter()
@@ -516,7 +516,7 @@ impl<P: Send + Sync> DocumentReader for ContentReader<'_, P> {
 
     fn known(&self, path: &str, stamp: &Stamp) -> Option<Self::Item> {
         let known = self.known?.get(path)?;
-        // What a file says with others is not told by its own stamp.
+        // The stamp of a file proves nothing about the other files that it names.
         let is_proof = known.stamp == *stamp
             && stamp.settled_before(known.read_at)
             && known.content.named.is_empty();
@@ -541,7 +541,7 @@ impl<P: Send + Sync> DocumentReader for ContentReader<'_, P> {
 }
 
 impl<P> RootMemory<P> {
-    /// Whether a walk met the same files, unchanged, at the same paths and nothing else.
+    /// Returns true if a walk met the same files, unchanged, at the same paths and nothing else.
     fn is_met_again(&self, look: &RootLook, walk: &Documents<Arc<FileContent<P>>>) -> bool {
         let is_known = |document: &DefinitionFile<P>| {
             let known = self.files.get(&document.path);
@@ -559,7 +559,7 @@ impl<P> RootMemory<P> {
     }
 }
 
-/// What is known of each file that a walk met.
+/// The files that a walk met, to be remembered.
 fn known_files<P>(
     walk: &Documents<Arc<FileContent<P>>>,
     last: Option<&RootMemory<P>>,
@@ -580,7 +580,7 @@ fn known_files<P>(
     walk.found.iter().filter_map(known).collect()
 }
 
-/// Whether bytes are those that a definition of a root was read from, with all that its file names.
+/// Returns true if bytes are those that a definition of a root was read from, with all files that they name.
 pub(crate) fn is_unchanged<P>(planned: &PlannedRoot, content: &Content<P>, bytes: &[u8]) -> bool {
     let named = named_files::read(planned, bytes);
     let own = named_files::own_digest(planned, bytes, &named);

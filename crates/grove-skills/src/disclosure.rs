@@ -42,14 +42,14 @@ use crate::usage;
 /// The longest argument list, in bytes; it is kept in the session.
 const MAX_ARGUMENTS: usize = 100_000;
 
-/// What is asked for.
+/// A call for a skill or group.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
     /// A name, id, address or group; or `/name` as a person's call.
     pub typed: &'a str,
     /// The arguments, word by word.
     pub words: &'a [String],
-    /// Give the text although it is active already.
+    /// Set to give the text again although it is active already.
     pub again: bool,
 }
 
@@ -64,14 +64,14 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What an activation gave.
+/// The result of an activation.
 #[derive(Debug)]
 pub struct Activated {
-    /// What was looked at.
+    /// The snapshot that was looked at.
     pub snapshot: Arc<Snapshot>,
-    /// The skill or group.
+    /// The skill or group that was activated.
     pub node: Node,
-    /// What a model reads.
+    /// The text that a model reads.
     pub text: String,
     /// The mark around the body; none for a group.
     pub boundary: Option<String>,
@@ -79,57 +79,57 @@ pub struct Activated {
     pub folder: PathBuf,
     /// The files beside the skill's own.
     pub resources: Resources,
-    /// What takes its place in the catalog, as far as it is listed.
+    /// Its children, which take its place in the catalog, as far as they are listed.
     pub children: Vec<Child>,
-    /// How many more there are.
+    /// The number of children that are not listed.
     pub more_children: usize,
-    /// The text stands for one that was given before.
+    /// Set if the text only stands for one that was given before.
     pub already_active: bool,
-    /// What was found on the way.
+    /// The findings made on the way.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What an expansion gave.
+/// The result of an expansion.
 #[derive(Debug)]
 pub struct Expanded {
-    /// What was looked at.
+    /// The snapshot that was looked at.
     pub snapshot: Arc<Snapshot>,
-    /// The skill or group.
+    /// The skill or group that was expanded.
     pub node: Node,
-    /// What happened to the session.
+    /// The change to the session.
     pub expansion: Expansion,
-    /// What takes its place in the catalog, as far as it is listed.
+    /// Its children, which take its place in the catalog, as far as they are listed.
     pub children: Vec<Child>,
-    /// How many more there are.
+    /// The number of children that are not listed.
     pub more_children: usize,
-    /// What a model reads: the children, and where what holds for all of them is.
+    /// The text that a model reads: the children, and the location of the skill whose text holds for all of them.
     pub text: String,
     /// All expanded keys of the session, the most recent last.
     pub expanded: Vec<String>,
-    /// What was found on the way.
+    /// The findings made on the way.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What a collapse did.
+/// The result of a collapse.
 #[derive(Debug)]
 pub struct Collapsed {
-    /// The key of what was collapsed.
+    /// The key of the collapsed node.
     pub key: String,
-    /// Whether it was expanded before.
+    /// Set if it was expanded before.
     pub was_expanded: bool,
     /// All expanded keys of the session, the most recent last.
     pub expanded: Vec<String>,
 }
 
-/// Why nothing was given.
+/// The reasons for giving nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum DisclosureError {
-    /// What was asked for is not there, not clear, or not to be had.
+    /// The skill or group is missing, ambiguous or not available.
     #[error("it is not available")]
     Refused {
-        /// What was looked at.
+        /// The snapshot that was looked at.
         snapshot: Arc<Snapshot>,
-        /// Why.
+        /// The reason for the refusal.
         refusal: Refusal,
     },
     /// It has nothing below it.
@@ -144,9 +144,9 @@ pub enum DisclosureError {
     /// With arguments put in, the text is too long.
     #[error("`{name}` would have more than {MAX_FILLED} characters with what it puts in")]
     Filled {
-        /// What the skill is called.
+        /// The name of the skill.
         name: String,
-        /// Its file.
+        /// The file of the skill.
         location: PathBuf,
     },
     /// The session takes no more.
@@ -179,10 +179,10 @@ pub struct Disclosure<'a> {
     session: SessionPlace<'a>,
 }
 
-/// A session in memory; it begins with the first thing that is asked.
+/// A session in memory; it begins with the first call.
 pub type SessionCell = Mutex<Option<Session>>;
 
-/// Where a conversation is remembered.
+/// The place where a conversation is remembered.
 #[derive(Debug, Clone, Copy)]
 enum SessionPlace<'a> {
     Nowhere,
@@ -197,13 +197,13 @@ impl<'a> Disclosure<'a> {
         Self { look, session }
     }
 
-    /// A conversation that is remembered as long as somebody holds it.
+    /// A conversation that is remembered as long as the caller keeps the cell.
     pub fn in_memory(look: &'a Look, session: &'a SessionCell) -> Self {
         let session = SessionPlace::Memory(session);
         Self { look, session }
     }
 
-    /// Activates what was asked for. A file that is not what was looked at is an error, and another look may help.
+    /// Activates a skill or group. A file that changed since the look is an error, and another look may help.
     pub fn activate(&self, call: &Call<'_>) -> Result<Activated, DisclosureError> {
         let snapshot = &self.look.snapshot;
         let target = target(snapshot, call.typed)?;
@@ -226,7 +226,7 @@ impl<'a> Disclosure<'a> {
 
     /// Puts a node back in its children's place.
     ///
-    /// A key that the session has is taken as it is: what it names may be gone.
+    /// A key of the session is taken as it is: its node may be gone.
     pub fn collapse(&self, typed: &str) -> Result<Collapsed, DisclosureError> {
         let snapshot = &self.look.snapshot;
         let (done, _) = self.with_session(snapshot, |session| {
@@ -245,7 +245,7 @@ impl<'a> Disclosure<'a> {
         Ok(done)
     }
 
-    /// Whether the folder of a project whose changes are followed is still the one that was granted.
+    /// Returns true if the folder of a project whose changes are followed is still the one that was granted.
     fn is_still_granted(&self, snapshot: &Snapshot, skill: &Skill) -> bool {
         let is_followed = |root: &&Root| {
             let is_own = self.look.request.view == View::Own;
@@ -447,7 +447,7 @@ impl<'a> Disclosure<'a> {
         Ok((done?, finding))
     }
 
-    /// A new session: what is pinned and what was used are taken now and stay.
+    /// A new session: the pinned skills and the usage are taken now and stay.
     fn begin(&self, snapshot: &Snapshot) -> (Session, Option<Diagnostic>) {
         let environment = &self.look.world.environment;
         let (usage, finding) = usage::scores(environment, snapshot, seconds());
@@ -480,7 +480,7 @@ fn enter(
     })
 }
 
-/// Seconds since 1970.
+/// The current time in seconds since 1970.
 fn seconds() -> u64 {
     u64::try_from(grove_fs::stamp::now() / 1_000_000_000).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! What the machine and the user's shell say, as values.
+//! The facts about the machine and the user's shell, as values.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -15,11 +15,11 @@ use crate::environment_variables as names;
 pub struct Environment {
     /// The user's home folder, if there is one.
     pub home: Option<PathBuf>,
-    /// The working folder.
+    /// The folder that the program works in.
     pub working: PathBuf,
     /// The folder for temporary files, which is never a project.
     pub temporary: PathBuf,
-    /// Grove's configuration folder.
+    /// The folder of Grove's configuration.
     pub config: PathBuf,
     /// Grove's state folder: trust grants, and which skills are used.
     pub state: PathBuf,
@@ -40,7 +40,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Where folders are when there is no home to put them in: nothing can be read or made here.
+    /// The place of folders that have no home to be in: nothing can be read or made here.
     pub const NOWHERE: &str = "/dev/null/no-home";
 
     /// The usual folders below a home folder and nothing else: for tests and for embedding.
@@ -61,13 +61,13 @@ impl Environment {
         }
     }
 
-    /// Why Grove can keep nothing, where it cannot: its folders need a home, or a variable for each.
+    /// The reason why Grove can keep nothing, if so: its folders need a home, or a variable for each.
     pub fn why_nowhere(&self) -> Option<String> {
         let is_nowhere = self.state.starts_with(Self::NOWHERE);
         is_nowhere.then(|| self.why_no_home())
     }
 
-    /// Why there is no home folder.
+    /// The reason why there is no home folder.
     pub(crate) fn why_no_home(&self) -> String {
         let home = self.variables.get(names::HOME);
         let home = home.map(|home| home.to_string_lossy());
@@ -87,8 +87,8 @@ impl Environment {
             .filter(|value| !value.to_string_lossy().trim().is_empty())
     }
 
-    /// A path as people write it in a file: `~` is home, and a relative one begins in the folder of that file. It
-    /// never depends on where the program runs: that may be anybody's folder.
+    /// A path as people write it in a file: `~` is home, and a relative one begins in the folder of that file. It never
+    /// depends on the folder in which the program runs, which may be another user's.
     pub fn expand(&self, path: &str, from: &Path) -> PathBuf {
         Self::whole_folder(self.home.as_deref(), path.as_ref()).unwrap_or_else(|| from.join(path))
     }
@@ -98,7 +98,7 @@ impl Environment {
         Self::whole_folder(self.home.as_deref(), self.variable(name)?)
     }
 
-    /// A folder that stands for itself: a whole path, or one in the home folder, of which there is none without a home.
+    /// A folder that stands by itself: a whole path, or one in the home folder, of which there is none without a home.
     pub fn whole_folder(home: Option<&Path>, folder: &OsStr) -> Option<PathBuf> {
         let folder = Path::new(folder);
         if folder.is_absolute() {
@@ -108,7 +108,7 @@ impl Environment {
         Some(home.unwrap_or(Path::new(Self::NOWHERE)).join(below))
     }
 
-    /// What is said of variables that name relative folders: each would be another one wherever the program runs.
+    /// Findings about variables that name relative folders: each would be another folder wherever the program runs.
     pub(crate) fn refused_folders(&self) -> Vec<Diagnostic> {
         let is_theirs = |name: &str| {
             let mut roots = hosts::all().into_iter().flat_map(|host| host.roots);
@@ -135,7 +135,7 @@ impl Environment {
             let relative: Vec<String> = relative
                 .map(|folder| format!("`{}`", one_line(folder)))
                 .collect();
-            // Other programs may think otherwise of their own.
+            // Variables of other programs may hold relative folders by their own rules.
             if relative.is_empty() || !(is_ours || is_theirs(name)) {
                 continue;
             }
@@ -149,7 +149,7 @@ impl Environment {
         findings
     }
 
-    /// The folder in which pi keeps what is the user's.
+    /// The folder of the user's own files for pi.
     pub(crate) fn pi_folder(&self) -> Option<PathBuf> {
         let own = || Some(self.home.as_ref()?.join(".pi/agent"));
         self.folder("PI_CODING_AGENT_DIR").or_else(own)

@@ -1,7 +1,7 @@
 //! Every environment variable that Grove reads, once; the comment of each is its documentation.
 //!
-//! Hosts' own variables are in their files. The library never reads the process: whoever embeds it gives an
-//! [`Environment`](crate::Environment) with what these say.
+//! Hosts' own variables are in their files. The library never reads the process: the embedding program gives an
+//! [`Environment`](crate::Environment) with the values of these.
 
 macro_rules! environment_variables {
     ($($(#[doc = $about:literal])+ $constant:ident = $name:literal;)+) => {
@@ -61,7 +61,7 @@ environment_variables! {
     TERM = "TERM";
 }
 
-/// Those that name folders. A relative one would be another folder wherever Grove runs, and is refused.
+/// Variables that name folders. A relative one would be another folder wherever Grove runs, and is refused.
 pub const FOLDERS: [&str; 10] = [
     HOME,
     XDG_CONFIG_HOME,

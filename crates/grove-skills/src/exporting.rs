@@ -1,7 +1,7 @@
 //! Exporting agents and their skills for another host: reading, comparing, writing.
 //!
-//! What is written is decided by [`grove_catalog::export`]. A file is replaced or removed only if it is what a
-//! [`record`] says that Grove wrote; whatever else is in the way is left alone and named.
+//! The content is decided by [`grove_catalog::export`]. A file is replaced or removed only if it is what a [`record`]
+//! says that Grove wrote; anything else in the way is left alone and named.
 
 mod left_out;
 mod missing;
@@ -32,25 +32,25 @@ use target::{Held, Target};
 pub use left_out::is_wanted;
 pub(crate) use skill_set::{beside_skill, text_for_host};
 
-/// What is exported.
+/// A request to export agents.
 #[derive(Debug, Clone)]
 pub struct ExportRequest {
     /// The host, by name.
     pub host: String,
     /// The folder in which the host's folders are.
     pub out: PathBuf,
-    /// Whether the text of skills is written into agents also where the host reads `skills` itself.
+    /// Set if the text of skills is written into agents also where the host reads `skills` itself.
     pub inline: bool,
-    /// Characters that the skills of an agent may take; as the settings say without.
+    /// Characters that the skills of an agent may take; none means what the settings say.
     pub budget: Option<usize>,
-    /// Whether files of agents and skills that are not exported any more are looked for.
+    /// Set if files of agents and skills that are not exported any more are looked for.
     pub is_whole: bool,
-    /// Whether nothing is written.
+    /// Set if nothing is written.
     pub is_dry: bool,
 }
 
 words! {
-    /// What became of a file.
+    /// The state of an exported file.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum FileState {
         /// It was not there.
@@ -63,50 +63,50 @@ words! {
         Stale = "stale",
         /// It was stale, and is gone.
         Removed = "removed",
-        /// Something of somebody else's is in its place.
+        /// A file that Grove did not write is in its place.
         NotOurs = "not-ours",
     }
 }
 
-/// What an export did, or would do.
+/// The result of an export, or of one that was only tried.
 #[derive(Debug, Default)]
 pub struct Exported {
     /// Files by their paths below the folder, sorted.
     pub files: Vec<(String, FileState)>,
-    /// What was left out or is otherwise to be known.
+    /// Findings about what was left out, and other warnings.
     pub diagnostics: Vec<Diagnostic>,
-    /// How many agents there are in it.
+    /// The number of agents in it.
     pub n_agents: usize,
 }
 
 impl Exported {
-    /// Whether everything is there as it should be, without a warning.
+    /// Returns true if everything is there as it should be, without a warning.
     pub fn is_clean(&self) -> bool {
         let is_same = |(_, state): &(String, FileState)| *state == FileState::Same;
         self.files.iter().all(is_same) && !self.has_warnings()
     }
 
-    /// Whether nothing is to be written or removed.
+    /// Returns true if nothing is to be written or removed.
     pub fn is_settled(&self) -> bool {
         let stays = |state: FileState| matches!(state, FileState::Same | FileState::NotOurs);
         self.files.iter().all(|(_, state)| stays(*state))
     }
 
-    /// Whether a file that is there would be replaced or removed; records are Grove's own.
+    /// Returns true if a file that is there would be replaced or removed; records are Grove's own and do not count.
     pub fn takes_away(&self) -> bool {
         let goes = |state: FileState| matches!(state, FileState::Changed | FileState::Stale);
         let mut files = self.files.iter();
         files.any(|(path, state)| goes(*state) && !path.ends_with(record::NAME))
     }
 
-    /// Whether there is a finding that somebody should look at.
+    /// Returns true if there is a finding that the person should look at.
     pub fn has_warnings(&self) -> bool {
         let mut findings = self.diagnostics.iter();
         findings.any(|finding| finding.severity != Severity::Info)
     }
 }
 
-/// Why nothing was exported.
+/// The reasons for exporting nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// Nothing is known of the agents of such a host.
@@ -120,8 +120,8 @@ pub enum ExportError {
     Fs(#[from] FsError),
 }
 
-/// Exports agents. Those that are the host's own already are known to whoever chooses. What is there is kept in the
-/// recording before it is changed.
+/// Exports the chosen agents; the caller leaves out those that are the host's own already. A file that is there is kept
+/// in the recording before it is changed.
 pub fn export(
     look: &Look,
     chosen: &[&Agent],
@@ -175,7 +175,7 @@ fn one(
     let format = sources.agents.format_of(agent);
     let own = prompts::own_of(agent, format, &location, &text).ok_or_else(unsteady)?;
     let file = own.agent;
-    // Each agent chooses as it does for its prompt, and skills are exported once for everybody.
+    // Each agent chooses as it does for its prompt; a skill is exported once for all agents.
     let (offered, files) = sources.skills_with(&look.snapshot, sources.skill_path(&location));
     let mut chosen = prompts::choose(offered, files, sources, (agent, None), &location);
     skills.name_among_all(offered, &mut chosen);
@@ -183,7 +183,7 @@ fn one(
         *at = skills.original(*at);
     }
     let read = prompts::read(skills.files, skills.snapshot, &chosen.skills)?;
-    // The same rule as for the prompt itself says which of them fit.
+    // The same rule as for the prompt itself decides which of them fit.
     let made = prompt::assemble(skills.snapshot, &own, &chosen, &read, job.budget);
     let mut warnings = made.warnings;
     let fits = |at: usize| {
@@ -228,7 +228,7 @@ fn one(
     Ok(())
 }
 
-/// Where the keys of an agent's file stand, without those in whose place settings say something.
+/// The positions of the keys in an agent's file, without keys that settings override.
 fn places_of(agent: &Agent) -> Vec<(Key, Position)> {
     let content = agent.content.iter();
     let places = content.flat_map(|content| &content.parsed.places);

@@ -1,4 +1,4 @@
-//! What other hosts tell their models of the skills that they find.
+//! The lists of skills that other hosts give their models.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use grove_spec::{Code, quoted_frontmatter};
 
 use crate::library::Look;
 
-/// What a host tells its model of what was looked at with its eyes.
+/// The list of skills that a host gives its model, from a look by the host's rules.
 pub fn listing(look: &Look, host: &Host, window: Option<usize>) -> HostListing {
     let environment = &look.world.environment;
     let options = Options {
@@ -23,7 +23,7 @@ pub fn listing(look: &Look, host: &Host, window: Option<usize>) -> HostListing {
     host_listing::render(&look.snapshot, host, &options)
 }
 
-/// The bodies of skills whose description the host makes up from it.
+/// The bodies of skills from which the host makes up a description.
 fn bodies(look: &Look, host: &Host) -> BTreeMap<usize, String> {
     if host.identity.missing_description != MissingDescription::Fallback {
         return BTreeMap::new();
@@ -44,16 +44,16 @@ fn bodies(look: &Look, host: &Host) -> BTreeMap<usize, String> {
         .collect()
 }
 
-/// Whether a host that repairs less than Grove may not have the frontmatter of a skill.
+/// Returns true if a host that repairs less than Grove may not have the frontmatter of a skill.
 fn may_be_unread(skill: &Skill, host: &Host) -> bool {
     let mut findings = skill.all_diagnostics();
     host.identity.frontmatter == FrontmatterReading::Quoting
         && findings.any(|finding| finding.code == Code::YamlRepaired)
 }
 
-/// The addresses of skills in Grove's own view that a host tells its model of with what they are for, by the files that they
-/// are. One that the host tells by name alone is not among them, nor one with skills below it, of which the host knows
-/// nothing. `theirs` was looked at with the eyes of the host.
+/// The addresses of skills in Grove's own view that a host presents to its model with their purpose, matched by file.
+/// Left out are skills that the host presents by name alone, and skills with others below them, of which the host knows
+/// nothing. `theirs` is a look by the host's rules.
 pub fn told_by_host(own: &Snapshot, theirs: &Look, host: &Host) -> Vec<String> {
     let listing = listing(theirs, host, None);
     let told = listing
@@ -66,9 +66,9 @@ pub fn told_by_host(own: &Snapshot, theirs: &Look, host: &Host) -> Vec<String> {
     known.map(|skill| own.address(skill)).collect()
 }
 
-/// The skills in Grove's own view that a person calls by name in a host without a server, by the files that they are;
-/// however little of its model's list they have. One with skills below it is not among them. `theirs` was looked at with the
-/// eyes of the host.
+/// The skills in Grove's own view that a person can call by name in a host without a server, matched by file, however
+/// little of its model's list they have. Skills with others below them are left out. `theirs` is a look by the host's
+/// rules.
 pub fn called_in_host(own: &Snapshot, theirs: &Look) -> BTreeSet<usize> {
     let skills = theirs.snapshot.skills.iter();
     let called = skills.filter(|skill| skill.state.is_offered() && skill.user_invocable());
@@ -90,7 +90,7 @@ fn leaves_among<'a>(
     same.map(|(at, _)| at).collect()
 }
 
-/// The files that a skill is, however they are reached.
+/// The paths of a skill's files, however they are reached.
 fn locations<'a>(snapshot: &'a Snapshot, skill: &'a Skill) -> impl Iterator<Item = PathBuf> + 'a {
     let entries = snapshot.entries();
     let own = std::iter::once(entries.location(skill));

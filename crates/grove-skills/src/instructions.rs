@@ -1,8 +1,8 @@
-//! What a project tells everybody who works in it: `AGENTS.md` or `CLAUDE.md` of each of its folders.
+//! A project's instructions for all who work in it: `AGENTS.md` or `CLAUDE.md` of each of its folders.
 //!
-//! Of one folder one file counts, and that is `AGENTS.md`, the one that is nobody's in particular: most hosts
-//! read it, and whoever keeps both mostly lets the other lead to it. Files are read inside the folder that
-//! was trusted, and used only as they were when somebody looked at them.
+//! Of each folder one file counts, and that is `AGENTS.md`, which belongs to no single host: most hosts read it, and
+//! people who keep both mostly let the other lead to it. Files are read inside the folder that was trusted, and used
+//! only as they were when the person trusted it.
 
 use std::path::{Path, PathBuf};
 
@@ -18,15 +18,15 @@ use crate::world::World;
 /// The files' names; the first that is there counts.
 pub(crate) const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
-/// How Claude Code's file says that the other one counts.
+/// The text by which Claude Code's file says that the other one counts.
 const IMPORT: &str = "@AGENTS.md";
 
-/// What was found around a working folder.
+/// The instructions found around a working folder.
 #[derive(Debug, Default)]
 pub(crate) struct FoundInstructions {
-    /// What may be used, the nearest folder's first.
+    /// The instructions that may be used, the nearest folder's first.
     pub(crate) files: Vec<Instructions>,
-    /// Why other files are not.
+    /// Findings about the files that are not used.
     pub(crate) findings: Vec<Diagnostic>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn in_folder(
 impl FoundInstructions {
     fn look(&mut self, folder: &Path, outermost: &Path, world: &World, max_bytes: u64) {
         let trust = world.trust_of(folder);
-        // What was granted bounds where links may lead, if it is narrower than the project.
+        // The grant bounds the targets of links, if it is narrower than the project.
         let granted = trust.grant.as_ref().map(|grant| grant.path.as_path());
         let base = granted
             .filter(|granted| granted.starts_with(outermost))

@@ -1,8 +1,8 @@
 //! The last good version of a file that is invalid just now.
 //!
-//! Whoever watches a library sees files while they are being written. A skill that was good a moment ago stays
-//! as it was until its file is good again or gone; what is wrong with the file is said beside it. A library that
-//! looks once has no last version and keeps nothing.
+//! A library that watches sees files while they are being written. A skill that was good a moment ago stays as it was
+//! until its file is good again or gone; the fault of the file is reported beside it. A library that looks once has no
+//! last version and keeps nothing.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use grove_spec::{Code, Diagnostic};
 use crate::cache::Known;
 use crate::loading::LoadedRoot;
 
-/// How many bytes of files are kept for each root; the files beyond keep what they say but for their body.
+/// The bytes of files that are kept for each root; of the files beyond, everything but the body is kept.
 const MAX_TEXT: usize = 64 * 1024 * 1024;
 
 /// A candidate whose last good version stands in for its file.
@@ -23,17 +23,17 @@ const MAX_TEXT: usize = 64 * 1024 * 1024;
 pub(crate) struct Kept {
     /// Its place among the root's candidates.
     pub(crate) at: usize,
-    /// What is wrong with the file.
+    /// The finding about the fault in the file.
     pub(crate) finding: Diagnostic,
 }
 
-/// A good version.
+/// The last good version of a file.
 pub(crate) struct Good<'a> {
     pub(crate) content: &'a Arc<Content>,
     text: Option<&'a Arc<[u8]>>,
 }
 
-/// The good versions of a root's last load, by place.
+/// The good versions of a root's last load, by layout and id.
 pub(crate) struct LastGood<'a> {
     last: Option<&'a LoadedRoot>,
     /// Made when the first invalid file is met, which most loads never do.
@@ -48,7 +48,7 @@ impl<'a> LastGood<'a> {
         }
     }
 
-    /// The good version of a place.
+    /// The good version of the skill with a layout and id.
     pub(crate) fn at(&self, layout: Layout, id: &str) -> Option<Good<'a>> {
         let last = self.last?;
         let index = || {
@@ -124,7 +124,7 @@ impl<'a, 'last> Keeper<'a, 'last> {
     }
 }
 
-/// What is wrong with a file whose last good version is used.
+/// The finding about a file whose last good version is used.
 fn finding(invalid: &Content) -> Diagnostic {
     let errors = invalid.parsed().diagnostics.iter();
     let mut errors = errors.filter(|finding| finding.is_error());

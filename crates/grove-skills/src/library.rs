@@ -35,12 +35,12 @@ use crate::usage::EarlierUsage;
 use crate::world::World;
 use crate::{agents, chains, trusting};
 
-/// What one look gave: immutable, and cheap to clone.
+/// The result of one look: immutable, and cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Look {
-    /// What was asked for.
+    /// The request that it answers.
     pub request: Arc<Request>,
-    /// The surroundings.
+    /// The surroundings that were found.
     pub world: Arc<World>,
     /// The skills, agents and chains.
     pub snapshot: Arc<Snapshot>,
@@ -48,25 +48,25 @@ pub struct Look {
     pub sources: Arc<Sources>,
 }
 
-/// An error of whoever reads files behind a look.
+/// An error of reading the files behind a look.
 pub trait Unsteady {
-    /// Whether a file was not the one that was looked at, so that another look may help.
+    /// Returns true if a file was not the one that was looked at, so that another look may help.
     fn is_unsteady(&self) -> bool;
 }
 
-/// How often files are looked at again when one changes between looking and reading.
+/// The attempts at looking and reading when a file changes in between.
 const ATTEMPTS: usize = 3;
 
-/// Whoever can look again.
+/// A library, or another owner of files, that can look again.
 pub trait LookAgain {
-    /// Looks.
+    /// Looks at the files again.
     fn look_again(&mut self) -> Look;
 
-    /// Forgets what is remembered of files: one of them turned out to be another than its stamp said, so the next
-    /// look reads them.
+    /// Forgets the files that are remembered, so that the next look reads them: one of them changed although its stamp
+    /// did not.
     fn forget_files(&mut self);
 
-    /// Looks and does something with what was seen, again while a file turns out to be another than was looked at.
+    /// Looks and acts on what was seen, again while a file turns out to be another than the one looked at.
     fn look_until_steady<T, E: Unsteady>(
         &mut self,
         act: impl FnMut(&Look) -> Result<T, E>,
@@ -120,11 +120,11 @@ pub struct Library {
     agent_files: DefinitionMemory<agent::Parsed>,
     chain_files: DefinitionMemory<chain::Parsed>,
     last: Option<Published>,
-    /// What was used before it began.
+    /// The usage that was recorded before the library began.
     usage: Arc<EarlierUsage>,
     counts: Counts,
     keeping: Keeping,
-    /// Findings of whoever watches; they are in every snapshot from the next look on.
+    /// Findings of the watcher; they are in every snapshot from the next look on.
     notices: Vec<Diagnostic>,
     /// All roots of skills of the last look, those that are not there included.
     planned: Vec<PlannedRoot>,
@@ -132,16 +132,16 @@ pub struct Library {
     brought: Vec<PlannedRoot>,
 }
 
-/// What a library remembers from one look to the next besides what files say.
+/// The memory of a library from one look to the next, besides the content of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keeping {
-    /// Nothing: it is asked once.
+    /// Nothing, for a library that looks once.
     Nothing,
     /// The last good version of a skill whose file turns invalid, and which agents and chains were found.
     LastGood,
 }
 
-/// What is remembered of one root of skills.
+/// The memory of one root of skills.
 #[derive(Debug, Default)]
 struct KnownRoot {
     cache: RootCache,
@@ -179,8 +179,7 @@ impl Library {
 
     /// A library that looks again and again: a file that becomes invalid keeps its last good version.
     ///
-    /// It takes nothing from the cache on disk, which has what files say but for the text that a last good
-    /// version is made of.
+    /// It takes nothing from the cache on disk, which lacks the text that a last good version is made of.
     pub(crate) fn living(environment: Environment, request: Request) -> Self {
         Self {
             keeping: Keeping::LastGood,
@@ -198,12 +197,12 @@ impl Library {
         self.notices = notices;
     }
 
-    /// The last look.
+    /// The last look, if there was one.
     pub fn last_look(&self) -> Option<&Look> {
         self.last.as_ref().map(|last| &last.look)
     }
 
-    /// What is remembered of the files of agents, and of those of chains.
+    /// The memory of the files of agents, and of those of chains.
     pub(crate) fn definitions(
         &self,
     ) -> (
@@ -224,17 +223,17 @@ impl Library {
         })
     }
 
-    /// Whether it looks everywhere that Grove does, and not in given folders or with another host's eyes.
+    /// Returns true if it looks everywhere that Grove does, and not in given folders or by another host's rules.
     pub fn is_own(&self) -> bool {
         self.request.view == View::Own
     }
 
-    /// What the engine takes from its surroundings.
+    /// The surroundings that the engine works in.
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// How often the kernel was asked for what in the last look at skills.
+    /// The numbers of kernel calls, by kind, in the last look at skills.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -333,7 +332,7 @@ impl Library {
         roots
     }
 
-    /// Writes what was learnt for the next start. Apart from [`Self::load`], because nobody waits for it.
+    /// Writes what was learnt for the next start. It is apart from [`Self::load`] so that no caller has to wait for it.
     pub fn save_cache(&mut self) -> Vec<Diagnostic> {
         let Some(folder) = &self.environment.cache else {
             return Vec::new();
@@ -347,7 +346,7 @@ impl Library {
         findings
     }
 
-    /// The agents, the same as before if nothing about them changed; and what decides that the next time.
+    /// The agents, the same as before if nothing about them changed; and the inputs that decide that the next time.
     fn agents(
         &self,
         world: &World,
@@ -537,7 +536,7 @@ fn scan_for(settings: &Settings, host: Option<&Host>, lifted: bool) -> Scan {
         layout: host.map_or(Layout::ALL, |host| layout_of(&host.scan)),
         max_candidates: limits.candidates_per_root.count(),
         max_bytes: limits.file_bytes.value,
-        // A host reads or refuses a file whole.
+        // A host reads a file whole or refuses it.
         max_read: match host {
             None => most_read(limits.file_bytes.value),
             Some(_) => limits.file_bytes.value,

@@ -32,24 +32,24 @@ const MAX_FOLDERS: usize = 2_000;
 /// Entries of one folder that are looked at.
 const MAX_ENTRIES: usize = 200_000;
 
-/// What a root gave.
+/// The result of loading a root.
 #[derive(Debug, Default)]
 pub(crate) struct LoadedRoot {
-    /// The skills, with zero for their root: their place among other roots is not the root's business.
+    /// The skills, each with root number zero: a root does not know its place among other roots.
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// What its skills require, for whoever looks at the machine.
+    /// The requirements of its skills, to be looked up on the machine.
     pub(crate) requirements: Vec<Requirements>,
     /// The bytes of each candidate as far as they are kept; empty where no version is kept.
     pub(crate) texts: Vec<Option<Arc<[u8]>>>,
     /// Candidates whose file is invalid and whose last good version stands in.
     pub(crate) kept: Vec<Kept>,
-    /// What is in the skills' folders, where content is pinned.
+    /// The content of the skills' folders, where content is pinned.
     pub(crate) folders: Arc<SkillFolders>,
     trace: Option<Trace>,
 }
 
-/// What the walk met, to tell whether the next one meets the same.
+/// The facts about a walk that tell whether the next one meets the same.
 #[derive(Debug)]
 struct Trace {
     scan: Scan,
@@ -61,20 +61,20 @@ struct Trace {
     chosen: Option<Chosen>,
 }
 
-/// How a root is to be scanned.
+/// The way a root is to be scanned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Scan {
     pub(crate) layout: probe_walk::Layout,
     pub(crate) max_candidates: usize,
-    /// How many bytes of a file are kept.
+    /// The bytes of a file that are kept.
     pub(crate) max_bytes: u64,
-    /// How large a file may be to be read at all.
+    /// The bytes of the largest file that is read at all.
     pub(crate) max_read: u64,
     pub(crate) max_depth: usize,
     pub(crate) lifted: bool,
-    /// A file that becomes invalid keeps its last good version, where content is trusted whatever it is.
+    /// Set if a file that becomes invalid keeps its last good version, where content is trusted whatever it is.
     pub(crate) keep_good: bool,
-    /// What is in skills' folders is looked at although nothing is pinned yet, for whoever is about to pin it.
+    /// Set if skills' folders are looked into although nothing is pinned yet, because the caller is about to pin it.
     pub(crate) all_folders: bool,
 }
 
@@ -159,7 +159,7 @@ fn load_with(
     }
 }
 
-/// What is in the folders of a root's skills, where that is pinned; elsewhere nobody looks.
+/// The content of the folders of a root's skills, where that is pinned; elsewhere the folders are not looked into.
 fn folders(
     planned: &PlannedRoot,
     scan: &Scan,
@@ -170,7 +170,7 @@ fn folders(
     (scan.all_folders || is_pinned).then(|| folder_cache.look(planned, candidates))
 }
 
-/// Which layouts count in a root.
+/// The layouts that count in a root.
 fn layout_in(planned: &PlannedRoot, scan: &Scan) -> probe_walk::Layout {
     let usual = scan.layout;
     let is_open = !planned.children_only;
@@ -183,7 +183,7 @@ fn layout_in(planned: &PlannedRoot, scan: &Scan) -> probe_walk::Layout {
 }
 
 impl LoadedRoot {
-    /// Whether a walk met the same files, unchanged, at the same paths and nothing else.
+    /// Returns true if a walk met the same files, unchanged, at the same paths and nothing else.
     fn is_met_again(
         &self,
         walk: &Walk<Item>,
@@ -203,7 +203,7 @@ impl LoadedRoot {
         })
     }
 
-    /// The root with what its trust has to be compared with.
+    /// The root with the folders that its trust has to be compared with.
     pub(crate) fn judged_root(&self, root: &Root) -> Root {
         let mut root = root.clone();
         if let Trust::Pinned { folders, .. } = &mut root.trust {
@@ -238,12 +238,12 @@ impl Item {
 struct SkillFileReader<'a, 'last> {
     root: &'a Path,
     last_good: &'a LastGood<'last>,
-    /// Whether last good versions are kept, and so the bytes of each.
+    /// Set if last good versions are kept, and so the bytes of each file.
     keeps: bool,
     cache: &'a RootCache,
     read_at: i64,
     limit: u64,
-    /// Whether the root's content is pinned by digest.
+    /// Set if the root's content is pinned by digest.
     pinned: bool,
 }
 
@@ -336,7 +336,7 @@ impl Visitor for SkillFileReader<'_, '_> {
 }
 
 impl SkillFileReader<'_, '_> {
-    /// The same root may have been read as somebody's own, without digests, or under another limit.
+    /// Tells if a known file serves: it may have been read as a user's own, without digests, or under another limit.
     fn is_enough(&self, known: &Known) -> bool {
         let same_limit =
             known.limit == self.limit || known.stamp.size <= known.limit.min(self.limit);
@@ -392,7 +392,7 @@ fn gather(
         let text = keeper.afford(&mut known);
         let number = all.len();
         all.push(known);
-        // A note beside skill folders is no skill unless it has frontmatter, or somebody names it as one.
+        // A note beside skill folders is no skill unless it has frontmatter, or is named as one.
         let is_beside = found.place == Place::Flat && planned.files.is_none();
         let is_note = is_beside && !content.flags().has_frontmatter;
         let is_ignored =
@@ -480,7 +480,7 @@ fn ignore_rules(walk: &Walk<Item>) -> IgnoreRules {
     rules
 }
 
-/// Whether whoever gives the root means a skill in it.
+/// Returns true if a skill is one of those that the package or settings behind the root mean.
 fn is_chosen(planned: &PlannedRoot, place: Place, path: &str) -> bool {
     let chosen = planned.chosen.as_ref();
     chosen.is_none_or(|chosen| chosen.takes(&identity::file_below_root(layout_of(place), path)))

@@ -1,4 +1,4 @@
-//! Which hosts are used on this machine.
+//! The hosts that are used on this machine.
 
 use grove_catalog::hosts::{self, Host};
 use grove_catalog::root::Source;
@@ -20,7 +20,7 @@ fn is_found(environment: &Environment, host: &Host) -> bool {
     program.is_some() || has_folder(environment, host)
 }
 
-/// Whether there is the folder in which a host keeps its first root that is nobody else's.
+/// Returns true if the folder is there in which a host keeps its first root that it shares with no other host.
 fn has_folder(environment: &Environment, host: &Host) -> bool {
     let shared = format!("~/{SHARED}/");
     let mut roots = host.roots.iter();

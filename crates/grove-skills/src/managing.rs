@@ -1,8 +1,9 @@
-//! Making, changing, renaming and deleting skills, agents and chains, and switching off or overriding what is not
-//! one's own to change.
+//! Making, changing, renaming and deleting skills, agents and chains, and switching off or overriding those that belong
+//! to another owner.
 //!
-//! Everything happens under one lock, is computed before anything is written, and is written only over the
-//! content that was read, after what is there was kept for `grove undo`. What another program saved in the meantime is never overwritten: that is an error.
+//! Everything happens under one lock, is computed before anything is written, and is written only over the content that
+//! was read, after that was kept for `grove undo`. A file that another program saved since is never overwritten: that
+//! is an error.
 
 mod agent_files;
 mod chain_files;
@@ -50,50 +51,50 @@ use crate::request::{Parts, Request, View};
 use crate::sources::Sources;
 use crate::trusting::{self, WrittenFile};
 
-/// How long another command may take that changes something.
+/// The longest wait for another command that changes something.
 const WAIT: Duration = Duration::from_secs(10);
 /// Grove's own folders, in a project or at home.
 const AGENTS: &str = ".grove/agents";
 const CHAINS: &str = ".grove/chains";
 const SKILLS: &str = ".grove/skills";
 
-/// What was done.
+/// The report of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// What it is called.
+    /// Its name after the change.
     pub name: String,
-    /// Whose file was written.
+    /// The scope of the file that was written.
     pub scope: LayerScope,
     /// The file: its own, or the configuration.
     pub file: PathBuf,
-    /// Where it was before.
+    /// The path of its file before, if it moved.
     pub previous: Option<PathBuf>,
-    /// Whether anything is different now.
+    /// Set if anything is different now.
     pub changed: bool,
     /// Its state now, if it is there.
     pub state: Option<State>,
-    /// Why it is in that state.
+    /// The reasons for that state.
     pub reasons: Vec<Reason>,
-    /// What else is worth knowing.
+    /// Further notes for the person.
     pub notes: Vec<String>,
-    /// What somebody should look at.
+    /// Warnings that the person should look at.
     pub warnings: Vec<Diagnostic>,
 }
 
 /// Another name for a skill, an agent or a chain.
 #[derive(Debug, Clone)]
 pub struct Renaming<'a> {
-    /// Who.
+    /// The name that it has now.
     pub name: &'a str,
-    /// What it is to be called, as typed.
+    /// The new name, as typed.
     pub to: &'a str,
     /// Another package; an empty one means none, nothing means the one it has.
     pub package: Option<&'a str>,
-    /// Whose, if that must be said.
+    /// Its scope, if the name alone is ambiguous.
     pub scope: Option<LayerScope>,
 }
 
-/// What skills, agents and chains add to how files are renamed and deleted.
+/// The parts of renaming and deleting files that differ between skills, agents and chains.
 trait Managed: Entry {
     /// All of its kind.
     fn all(look: &Look) -> Entries<'_, Self>;
@@ -104,15 +105,15 @@ trait Managed: Entry {
     /// The root that it was found in, as it was planned.
     fn planned<'a>(&self, sources: &'a Sources) -> Option<&'a PlannedRoot>;
 
-    /// Whether its file could be read.
+    /// Returns true if its file could be read.
     fn is_read(&self) -> bool;
 
-    /// Whether its file holds other things too, or is no Markdown: such files are their host's to write.
+    /// Returns true if its file holds other things too, or is no Markdown: such files are their host's to write.
     fn is_its_hosts(&self) -> bool {
         false
     }
 
-    /// Whether the folder of its file is all its own.
+    /// Returns true if the folder of its file is all its own.
     fn has_folder(&self) -> bool {
         false
     }
@@ -150,16 +151,15 @@ trait Managed: Entry {
 #[derive(Debug)]
 pub struct Manager {
     library: Library,
-    /// What there is now; it is looked at again after every change.
+    /// The present state; it is looked at again after every change.
     look: Look,
-    /// Where what is there is kept before it is changed.
+    /// The recording that keeps files before they are changed.
     recording: Arc<Recording>,
     _lock: Lock,
 }
 
 impl Manager {
-    /// Waits for other commands that change something, and looks at everything. The command, in words, is what undoing
-    /// calls the change.
+    /// Waits for other commands that change something, and looks at everything. The change is named by `command`.
     pub fn new(environment: &Environment, command: &str) -> Result<Self, ManageError> {
         if let Some(why) = environment.why_nowhere() {
             return Err(ManageError::no_home(&why));
@@ -254,7 +254,7 @@ impl Manager {
         }
     }
 
-    /// What a deletion would remove: the file of an agent or a chain, or the folder of a skill.
+    /// The path that a deletion would remove: the file of an agent or a chain, or the folder of a skill.
     pub fn deletes(
         &self,
         kind: Kind,
@@ -340,9 +340,8 @@ impl Manager {
         Ok(report)
     }
 
-    /// What is to be known about an agent or a chain after its file was written.
-    /// Lets a trusted project stay trusted with what was written in it. What is in the way leaves the file changed, and
-    /// that is said of it.
+    /// Lets a trusted project stay trusted with what was written in it. An obstacle leaves the file changed since the
+    /// grant, and the next look reports that.
     fn keep_trust(&self, path: &Path, before: Option<&str>, after: &str) {
         let written = WrittenFile {
             path,
@@ -386,7 +385,7 @@ impl Manager {
         }
     }
 
-    /// What still speaks of an agent that has another name now, or is gone.
+    /// Findings about what still names an agent that was renamed or deleted.
     fn left_behind(&self, name: &str) -> Vec<Diagnostic> {
         let laid = agent_overrides::find(&self.look.world, &View::Own);
         let overrides = laid.layers.iter().flat_map(|layer| &layer.overrides.agents);
@@ -403,7 +402,7 @@ impl Manager {
         left
     }
 
-    /// What still names a skill that has another name now, or is gone.
+    /// Findings about what still names a skill that was renamed or deleted.
     fn left_without(&self, name: &str) -> Vec<Diagnostic> {
         let agents = self.agents();
         let naming = agents.all.iter().filter(|agent| {

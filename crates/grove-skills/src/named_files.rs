@@ -1,7 +1,7 @@
-//! Files that somebody's settings name as the rest of their agents.
+//! Files that settings name as the rest of the agents that they define.
 //!
-//! A project's settings reach no further than the project, and links neither; a user's name any file. What they
-//! say together is one agent: a change of either is a change, of the agents that it concerns.
+//! A project's settings reach no further than the project, and its links neither; a user's settings may name any file.
+//! The settings and the file make up one agent: a change of either is a change of the agents that it concerns.
 
 use std::path::{Component, Path};
 
@@ -29,7 +29,7 @@ pub(crate) fn read(planned: &PlannedRoot, bytes: &[u8]) -> NamedFiles {
         .collect()
 }
 
-/// What is known of a file that another one with this digest names, if it was read.
+/// The file that another one with this digest names, if it was read.
 pub(crate) fn rest(named_in: Digest, named: &NamedFiles, written: &str) -> Option<Rest> {
     let file = named.get(written)?;
     let bytes = file.content.as_ref().ok()?;
@@ -85,7 +85,7 @@ fn one(planned: &PlannedRoot, written: &str) -> NamedFile {
         }
         Links::Contain => contained(planned.base.as_deref().unwrap_or(root), root, written),
     };
-    // What was reached without a link has the path that one would write.
+    // A path that was reached without a link is given as a person would write it.
     let path = match planned.links() {
         Links::Contain => files::plain(&path),
         Links::Follow => path,

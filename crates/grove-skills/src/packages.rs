@@ -1,8 +1,8 @@
 //! Packages on disk: where they are looked for, and which folders they give.
 //!
-//! The project's own `package.json` comes first, then what is installed in the project and named by its settings,
-//! then the same for the user, then what npm installed for everybody. The first package wins a name. Nothing is
-//! run: where npm keeps its global packages is read from its settings or follows from where node is.
+//! The project's own `package.json` comes first, then what is installed in the project and named by its settings, then
+//! the same for the user, then npm's global packages. The first package wins a name. No program is run: the folder of
+//! npm's global packages is read from its settings or follows from the place of node.
 
 mod given_places;
 mod npm_root;
@@ -30,7 +30,7 @@ const MAX_FILE_BYTES: u64 = 1_000_000;
 
 /// The folder into which npm installs.
 const MODULES: &str = "node_modules";
-/// Where pi has npm install, below `.pi` and below its own folder.
+/// The folder into which pi has npm install, below `.pi` and below its own folder.
 const PI_MODULES: &str = "npm/node_modules";
 /// pi's settings, below `.pi` and below its own folder.
 const PI_SETTINGS: &str = "settings.json";
@@ -40,11 +40,11 @@ const PI_SETTINGS: &str = "settings.json";
 pub struct Packages {
     /// Packages that give something, or mean to.
     pub packages: Vec<Package>,
-    /// What was in the way.
+    /// The findings of the search for packages.
     pub diagnostics: Vec<Diagnostic>,
     /// Folders with skills that the same settings name which name packages; the project's first.
     pub(crate) skills: Vec<NamedSkills>,
-    /// The settings of pi that were read, for whoever looks for something else in them.
+    /// The settings of pi that were read; other readers look for other keys in them.
     pub(crate) settings_files: Vec<SettingsFile>,
 }
 
@@ -65,16 +65,16 @@ pub(crate) struct NamedSkills {
     pub(crate) project: Option<PathBuf>,
     /// The folder that nothing which it names may leave: all of the project, as trust has it.
     pub(crate) within: Option<PathBuf>,
-    /// Whether the file is as it was when the project was trusted, as far as it was.
+    /// Set if the file is as it was when the project was trusted, or the project is not trusted.
     pub(crate) is_as_seen: bool,
     /// The folders, as written.
     pub(crate) folders: Vec<NamedFolder>,
-    /// What is wrong with how they are written.
+    /// Findings about the way they are written.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
 impl NamedSkills {
-    /// Where the folders come from.
+    /// The source that the folders have.
     pub(crate) const fn source(&self) -> Source {
         match self.project {
             Some(_) => Source::Project,
@@ -88,9 +88,9 @@ impl NamedSkills {
 pub struct Package {
     /// Its name, by its manifest or its folder.
     pub name: String,
-    /// Where it is.
+    /// The folder that it is in.
     pub folder: PathBuf,
-    /// Whether it is the project's; otherwise it is the user's.
+    /// Set if it is the project's; otherwise it is the user's.
     pub is_projects: bool,
     /// The folders and files it gives.
     pub given: Vec<GivenPlace>,
@@ -98,16 +98,16 @@ pub struct Package {
     pub(crate) base: PathBuf,
 }
 
-/// A folder that a package gives and that is there, or files of which alone it speaks.
+/// A folder that a package gives and that is there, or single files of the package.
 #[derive(Debug)]
 pub struct GivenPlace {
-    /// What is in it.
+    /// The kind of files in it.
     pub kind: Kind,
-    /// The folder.
+    /// The path of the folder.
     pub path: PathBuf,
     /// The files that count, by path below the folder, where the package gives these and not the folder.
     pub files: Option<Vec<String>>,
-    /// Which of the skills in it count, where not all do.
+    /// The skills in it that count, where not all do.
     pub chosen: Option<Chosen>,
     pub(crate) format: Format,
     pub(crate) children_only: bool,
@@ -126,7 +126,7 @@ impl GivenPlace {
     }
 }
 
-/// Files and folders that say which packages there are: what happens to them may mean others.
+/// Files and folders that say which packages there are: a change of one may mean other packages.
 pub(crate) fn signs(environment: &Environment, project: &Project) -> Vec<PathBuf> {
     let root = project.settings_folder();
     let of_project = root.into_iter().flat_map(|root| {
@@ -160,8 +160,8 @@ pub(crate) fn shelves(environment: &Environment, project: &Project) -> Vec<PathB
     of_project.chain(of_user).chain(global).collect()
 }
 
-/// Looks for packages everywhere in a scope. Those of a project are not looked at, and so nothing is said of
-/// them, where the project's are not asked for.
+/// Looks for packages everywhere in a scope. The packages of a project are not looked at, and so nothing is said of
+/// them, where the scope leaves the project out.
 pub(crate) fn find(
     environment: &Environment,
     settings: &Settings,
@@ -183,7 +183,7 @@ pub(crate) fn find(
     search.found
 }
 
-/// The packages of one folder of a project alone, for whoever remembers what is in it.
+/// The packages of one folder of a project alone, for a record of what is in it.
 pub(crate) fn of_project(root: &Path, within: &Path, trust: &FolderTrust) -> Packages {
     let mut search = Search::default();
     search.project(root, trust);

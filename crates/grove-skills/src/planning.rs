@@ -1,4 +1,4 @@
-//! Which folders to look in, for Grove itself, for another host, or exactly as told.
+//! The folders to look in, for Grove itself, for another host, or exactly those that are given.
 
 pub(crate) mod agent_formats;
 mod named_folders;
@@ -24,43 +24,43 @@ use crate::request::View;
 use crate::troubles::file_error;
 use crate::world::World;
 
-/// A root and how it is to be walked.
+/// A root and the way it is to be walked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedRoot {
-    /// The root.
+    /// The root that is planned.
     pub root: Root,
     /// The folder that the root's own path must not leave.
     pub base: Option<PathBuf>,
-    /// Whether it is there.
+    /// Set if the folder exists.
     pub exists: bool,
-    /// Whether files at its top may count, where the scan has them.
+    /// Set if files at its top may count, where the scan has them.
     pub flat_files: bool,
-    /// Whether only folders directly in it are skills.
+    /// Set if only folders directly in it are skills.
     pub children_only: bool,
     /// The package that gives it.
     pub package: Option<GivenBy>,
-    /// How agents are written here.
+    /// The format of agents in it.
     pub format: Format,
-    /// The files that count, by path below the root, where the place is not the folder but these: somebody's
-    /// settings, or what a package names.
+    /// The files that count, by path below the root, where the place is not the folder but these files, which settings
+    /// or a package name.
     pub files: Option<Vec<String>>,
-    /// Which of the skills in it count, where a package or whoever names it does not mean all.
+    /// The skills in it that count, where the package or the settings that name it do not mean all.
     pub chosen: Option<Chosen>,
-    /// What `~` is in the paths of files that it names; a project's are never there.
+    /// The home folder for `~` in the paths of files that it names; none for a project's.
     pub home: Option<PathBuf>,
 }
 
 /// The package that gives a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenBy {
-    /// Its folder.
+    /// The folder of the package.
     pub folder: PathBuf,
-    /// Whether it is the project's; otherwise it is the user's.
+    /// Set if it is the project's; otherwise it is the user's.
     pub is_projects: bool,
 }
 
 impl PlannedRoot {
-    /// A root in which everything counts, and which nobody has looked for yet.
+    /// A root in which everything counts, and which was not looked for yet.
     fn new(root: Root, base: Option<PathBuf>) -> Self {
         Self {
             root,
@@ -81,7 +81,7 @@ impl PlannedRoot {
         self.package.as_ref().map(|given| given.folder.as_path())
     }
 
-    /// What links below the root may do.
+    /// The rule for links below the root.
     pub(crate) fn links(&self) -> Links {
         if self.root.source.contains_links() {
             Links::Contain
@@ -106,7 +106,7 @@ pub(crate) struct Plan {
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// The roots of one kind for whoever looks.
+/// The roots of one kind for a view.
 pub(crate) fn plan(kind: Kind, world: &World, view: &View) -> Plan {
     match (view, view.host()) {
         (View::Folders(folders), _) => exactly(folders),
@@ -244,7 +244,7 @@ fn extra_folders(kind: Kind, environment: &Environment, settings: &Settings) -> 
     }
 }
 
-/// Everything another host looks in, with that host's trust: it has its own question.
+/// Everything another host looks in, with that host's trust: the host asks for it by itself.
 fn of_host(world: &World, host: &Host) -> Plan {
     let (environment, project) = (&world.environment, &world.project);
     let mut plan = Plan::default();
@@ -275,7 +275,7 @@ fn of_host(world: &World, host: &Host) -> Plan {
 }
 
 impl Plan {
-    /// The same with folders that somebody adds to the extra ones, or to exactly these.
+    /// The same plan with folders added to the extra ones, or to exactly these.
     pub(crate) fn with_added(mut self, folders: &[PathBuf], source: Source) -> Self {
         let known = self.roots.iter().filter(|it| it.root.source == source);
         let orders = known.map(|it| it.root.standing.order as usize + 1);
@@ -372,7 +372,7 @@ impl Plan {
         });
     }
 
-    /// A folder that somebody named: it is missed when it is not there.
+    /// Adds a folder that was named: if it is not there, a finding says so.
     fn push_given(&mut self, folder: PathBuf, order: usize, source: Source) {
         let name = folder.file_name().unwrap_or(folder.as_os_str());
         let name = name.to_string_lossy().into_owned();
@@ -402,7 +402,7 @@ impl Plan {
         self.diagnostics.extend(found.diagnostics.iter().cloned());
         for (order, package) in found.packages.iter().enumerate() {
             for given in package.given.iter().filter(|given| given.kind == kind) {
-                // Skills are told by the folder of their root, so that a folder is one root of skills.
+                // Skills are recognised by the folder of their root, so that a folder is one root of skills.
                 let mut known = self.roots.iter();
                 let is_known = known.any(|known| known.root.path == given.path);
                 if kind != Kind::Skills || !is_known {
@@ -484,7 +484,7 @@ pub(crate) fn further_roots(
     roots
 }
 
-/// Where a host's own root is: a variable lists the folders, or names the folder, or else the path does.
+/// The folders of a host's own root: a variable lists the folders, or names the folder, or else the path does.
 pub(crate) fn host_paths(environment: &Environment, root: &HostRoot) -> Vec<PathBuf> {
     if let Some(name) = &root.env_list {
         let list = environment.variable(name);
@@ -512,7 +512,7 @@ fn listed_folders(environment: &Environment, list: &OsStr) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A number in the room that standings have for it.
+/// A number, bounded by the largest that standings can hold.
 fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -525,7 +525,7 @@ fn below(path: &Path, folder: &Path) -> String {
         .into_owned()
 }
 
-/// Whose folder a relative path belongs to.
+/// The family of hosts that a relative path belongs to.
 fn family_of(path: &str) -> Family {
     let path = path.trim_start_matches(".config/");
     match path.split('/').next().unwrap_or(path) {

@@ -1,4 +1,4 @@
-//! The project one works in: which folders belong to it, and whether it is trusted.
+//! The project around the working folder: the folders that belong to it, and the trust in it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,11 +18,11 @@ pub struct Project {
     pub root: Option<PathBuf>,
     /// The folders whose skills count, nearest first: from the working folder to the repository root.
     pub folders: Vec<PathBuf>,
-    /// Whether they end at a repository.
+    /// Set if the folders end at a repository.
     pub is_repository: bool,
 }
 
-/// What makes a folder a project's.
+/// The entries that make a folder a project's.
 pub(crate) const MARKERS: [&str; 4] = [".grove", ".pi", ".agents", ".git"];
 
 impl Project {
@@ -37,7 +37,7 @@ impl Project {
             .ancestors()
             .find(|folder| MARKERS.iter().any(|marker| has(folder, marker)));
         let repository = working.ancestors().find(|folder| has(folder, ".git"));
-        // Without a repository a folder above is somebody else's: `/tmp/.agents` must not be everybody's project.
+        // Without a repository a folder above may be another user's: `/tmp/.agents` must not be every user's project.
         let last = repository.unwrap_or(&working);
         let folders = working
             .ancestors()
@@ -96,7 +96,7 @@ impl Project {
     }
 }
 
-/// Which folders may be a project at all: not home, nor what it lies in, nor a temporary folder.
+/// The rule for folders that may be a project at all: not home, nor a folder above it, nor a temporary folder.
 pub(crate) struct Permitted {
     home: Option<PathBuf>,
     temporary: PathBuf,
@@ -113,13 +113,13 @@ impl Permitted {
         }
     }
 
-    /// Whether a folder, given by its canonical path, may be one.
+    /// Returns true if a folder, given by its canonical path, may be a project.
     pub(crate) fn allows(&self, folder: &Path) -> bool {
         trust::may_be_project(folder, self.home.as_deref(), &self.temporary)
     }
 }
 
-/// What the trust store says about a folder.
+/// The answer of the trust store about a folder.
 #[derive(Clone, Default)]
 pub(crate) struct FolderTrust {
     pub(crate) grant: Option<Grant>,
@@ -128,14 +128,14 @@ pub(crate) struct FolderTrust {
     pub(crate) named_anew: Option<PathBuf>,
 }
 
-/// How a file that names other places stands to what was seen of it.
+/// The state of a file that names other places, compared with what was seen of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Naming {
-    /// It is as it was seen, or nobody looked at the project, or all changes are followed.
+    /// It is as it was seen, or the project was never looked at, or all changes are followed.
     AsSeen,
     /// It was not there.
     New,
-    /// It was otherwise.
+    /// It was different, or it was there and is gone.
     Changed,
 }
 
@@ -207,7 +207,7 @@ impl FolderTrust {
         }
     }
 
-    /// Whether a file other than a skill, given by path and content, was seen as it is.
+    /// Returns true if a file other than a skill, given by path and digest, was seen as it is.
     pub(crate) fn covers_file(&self, file: &Path, digest: &str) -> bool {
         self.grant.as_ref().is_some_and(|grant| {
             let seen = seen_of(grant, file);
@@ -215,7 +215,7 @@ impl FolderTrust {
         })
     }
 
-    /// How a file that names other places, given with its digest while it is there, stands to what was seen.
+    /// Compares a file that names other places, given with its digest while it is there, with what was seen.
     pub(crate) fn naming(&self, file: &Path, digest: Option<&Digest>) -> Naming {
         let pinned = self.grant.as_ref().filter(|grant| !grant.follow);
         let Some(grant) = pinned else {
@@ -229,7 +229,7 @@ impl FolderTrust {
         }
     }
 
-    /// The trust of roots that a file names which is not as it was seen.
+    /// The trust of roots that are named by a file which is not as it was seen.
     pub(crate) fn through(&self, file: &Path) -> Self {
         Self {
             named_anew: Some(file.to_path_buf()),
@@ -238,7 +238,7 @@ impl FolderTrust {
     }
 }
 
-/// What was seen of a file.
+/// The pin of a file that was seen.
 fn seen_of<'a>(grant: &'a Grant, file: &Path) -> Option<&'a String> {
     let below = file.strip_prefix(&grant.path).unwrap_or(file);
     grant.pins.get(below.to_string_lossy().as_ref())

@@ -19,7 +19,7 @@ use crate::library::{Look, Unsteady};
 use crate::sources::{SkillFiles, Sources};
 use crate::world::World;
 
-/// Why there is no prompt.
+/// The reasons for having no prompt.
 #[derive(Debug, thiserror::Error)]
 pub enum PromptError {
     /// A file is not the one that was looked at.
@@ -33,12 +33,12 @@ impl Unsteady for PromptError {
     }
 }
 
-/// How a prompt is wanted.
+/// The options for a prompt.
 #[derive(Debug, Clone, Default)]
 pub struct PromptOptions {
     /// Characters that the skills may take; none means what the settings say.
     pub budget: Option<usize>,
-    /// The prompt of whoever runs the agent.
+    /// The prompt of the program that runs the agent.
     pub base: Option<Base>,
     /// The agent as it was asked for; none means by its name.
     pub asked: Option<String>,
@@ -49,11 +49,11 @@ pub struct PromptOptions {
 /// A prompt, and the files that it leads to.
 #[derive(Debug)]
 pub struct AgentPrompt {
-    /// The prompt.
+    /// The prompt of the agent.
     pub prompt: Prompt,
     /// Folders and files of the skills that the prompt tells of, and nothing else.
     pub skill_folders: Vec<PathBuf>,
-    /// What the short beginnings of locations in the inherited catalog stand for.
+    /// The short beginnings of locations in the inherited catalog, with what they stand for.
     pub location_aliases: Vec<LocationAlias>,
     /// The index files of the catalog that the agent inherits.
     index: Vec<IndexFile>,
@@ -73,7 +73,7 @@ impl AgentPrompt {
     }
 }
 
-/// What an agent says itself, or what settings say in its place.
+/// The definition of an agent by its own file, or by settings that replace its text.
 pub(crate) fn own_of<'a>(
     agent: &'a Agent,
     format: Format,
@@ -106,7 +106,7 @@ pub(crate) fn own_of<'a>(
     })
 }
 
-/// What was found from a folder.
+/// The skills and agents that were found from one folder.
 #[derive(Debug, Clone, Copy)]
 pub struct PromptPlace<'a> {
     /// The skills and agents.
@@ -135,8 +135,8 @@ pub fn prompt(
     prompt_at(place, agent, options, place)
 }
 
-/// The same for an agent of one look that works where another one was taken: the skills and the project's instructions are
-/// those of the place.
+/// The same for an agent of one look that works where another look was taken: the skills and the project's instructions
+/// are those of the place.
 pub fn prompt_at(
     found: PromptPlace<'_>,
     agent: &Agent,
@@ -151,7 +151,7 @@ pub fn prompt_at(
     let format = sources.agents.format_of(agent);
     let own = own_of(agent, format, &location, &source).ok_or_else(unsteady)?;
     let path = sources.skill_path(&location);
-    // Folders that an agent brings are known where the agent was found.
+    // The folders that an agent brings are known where the agent was found.
     let (skills, files) = match path {
         Some(path) if !place.sources.has_skills_of(path) => {
             sources.skills_with(snapshot, Some(path))
@@ -182,7 +182,7 @@ pub fn prompt_at(
     made.skill_folders = skill_folders(skills, &made);
     made.prompt
         .put_base(&own, options.base.as_ref(), &instructions);
-    // What is wrong with its file or its overrides is a warning about its prompt too.
+    // A fault of its file or its overrides is a warning about its prompt too.
     let of_agent = agent.diagnostics.iter().chain(agents.concerning(agent));
     let of_agent = of_agent.filter(|finding| finding.severity != Severity::Info);
     let others = stood_in_for(agents, agent, options).into_iter();
@@ -215,7 +215,7 @@ pub(crate) fn choose(
     chosen
 }
 
-/// What is said of those of its name that go before an agent and cannot be used.
+/// Findings about agents of its name that go before an agent and cannot be used.
 fn stood_in_for(agents: &Agents, agent: &Agent, options: &PromptOptions) -> Vec<Diagnostic> {
     let mut all = agents.all.iter();
     let at = all.position(|known| (known.root, known.id()) == (agent.root, agent.id()));
@@ -253,7 +253,7 @@ pub(crate) fn read(
         .collect()
 }
 
-/// Adds the project's instructions if the agent inherits them, and gives them back for whoever compares.
+/// Adds the project's instructions if the agent inherits them, and gives them back for comparison with the base prompt.
 fn project_instructions(
     world: &World,
     own: &Own<'_>,

@@ -1,4 +1,4 @@
-//! What is asked of a look.
+//! The request for a look.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use grove_spec::package::Kind;
 
 use crate::scope::Scope;
 
-/// Whose eyes to look with.
+/// The point of view of a look: the places to look in and the rules that hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum View {
     /// Grove's own: everything, by Grove's rules.
@@ -18,53 +18,53 @@ pub enum View {
     Host(String),
 }
 
-/// What is looked for; what is not asked for is not walked.
+/// The kinds that are looked for; other kinds are not walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
-    /// Skills.
+    /// Set to look for skills.
     pub skills: bool,
-    /// Agents. With skills too, the folders that agents bring skills in are looked in.
+    /// Set to look for agents; with skills too, the folders of skills that agents bring are looked in.
     pub agents: bool,
-    /// Chains. With the other two, what their steps name is checked.
+    /// Set to look for chains; with the other two, the names in their steps are checked.
     pub chains: bool,
 }
 
 impl Parts {
-    /// The surroundings alone.
+    /// The surroundings alone, and no kind.
     pub const NOTHING: Self = Self {
         skills: false,
         agents: false,
         chains: false,
     };
-    /// Skills alone.
+    /// The skills and nothing else.
     pub const SKILLS: Self = Self {
         skills: true,
         ..Self::NOTHING
     };
-    /// Agents alone.
+    /// The agents and nothing else.
     pub const AGENTS: Self = Self {
         agents: true,
         ..Self::NOTHING
     };
-    /// Chains alone.
+    /// The chains and nothing else.
     pub const CHAINS: Self = Self {
         chains: true,
         ..Self::NOTHING
     };
-    /// What prompts are made of.
+    /// The kinds that prompts are made of.
     pub const PROMPTS: Self = Self {
         skills: true,
         agents: true,
         chains: false,
     };
-    /// Everything.
+    /// All three kinds at once.
     pub const ALL: Self = Self {
         skills: true,
         agents: true,
         chains: true,
     };
 
-    /// Whether a kind is looked for.
+    /// Returns true if a kind is looked for.
     pub const fn has(self, kind: Kind) -> bool {
         match kind {
             Kind::Skills => self.skills,
@@ -73,7 +73,7 @@ impl Parts {
         }
     }
 
-    /// Whether only the surroundings are found.
+    /// Returns true if only the surroundings are found.
     pub(crate) const fn is_nothing(self) -> bool {
         !(self.skills || self.agents || self.chains)
     }
@@ -85,27 +85,27 @@ impl Default for Parts {
     }
 }
 
-/// What to look for, and how.
+/// A request for a look: what to look for, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
-    /// Whose eyes to look with. Exactly these folders are folders of skills: for agents and chains there are others.
+    /// The point of view. Its exact folders are those of skills; agents and chains have folders of their own below.
     pub view: View,
-    /// What is looked for.
+    /// The kinds that are looked for.
     pub parts: Parts,
-    /// Look for agents in exactly these folders, as trusted user roots; none means as usual.
+    /// Exactly these folders to look for agents in, as trusted user roots; none means as usual.
     pub agent_folders: Vec<PathBuf>,
     /// The same for chains.
     pub chain_folders: Vec<PathBuf>,
-    /// Whose agents and chains are looked for.
+    /// The scope in which agents and chains are looked for.
     pub scope: Scope,
-    /// Lift the caps on candidates and loaded skills.
+    /// Set to lift the caps on candidates and loaded skills.
     pub all: bool,
-    /// Let only these names of skills through; none means all.
+    /// The only names of skills that are let through; none means all.
     pub names: Option<Vec<String>>,
 }
 
 impl Request {
-    /// Whose eyes one kind is looked for with.
+    /// The point of view for one kind.
     pub(crate) fn view_of(&self, kind: Kind) -> View {
         let folders = match kind {
             Kind::Skills => return self.view.clone(),

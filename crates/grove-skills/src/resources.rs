@@ -23,12 +23,12 @@ const RESOURCE_NAMES: usize = 20_000;
 /// Folder levels below a skill's folder in which all its files are looked for.
 const FILE_DEPTH: usize = 16;
 
-/// Whether a file beside a skill's own is the same to whoever does not tell cases apart.
+/// Returns true if a file beside a skill's own has the same name on a file system that ignores case.
 pub(crate) fn is_twin(name: &str) -> bool {
     name.eq_ignore_ascii_case("SKILL.md") && name != "SKILL.md"
 }
 
-/// What is said of those among the names of a skill's files that are.
+/// Findings about such files among the names of a skill's files.
 pub(crate) fn twin_findings(names: &[String], file: &Path) -> Vec<Diagnostic> {
     let twins = names.iter().filter(|name| is_twin(name));
     let said = twins.map(|name| {
@@ -39,8 +39,8 @@ pub(crate) fn twin_findings(names: &[String], file: &Path) -> Vec<Diagnostic> {
 }
 
 impl SkillFiles {
-    /// What is said of files that lie beside those of skills and differ from them in case alone. Every folder is
-    /// listed for it, so this is for whoever asks what is wrong.
+    /// Findings about files beside those of skills that differ from them in case alone. Every folder is listed for it,
+    /// so this is for commands that look for faults.
     pub fn all_twins(&self, snapshot: &Snapshot) -> Vec<Diagnostic> {
         let options = NamesOptions {
             max_depth: 0,
@@ -91,8 +91,8 @@ impl SkillFiles {
 
     /// Reads one of a skill's files by its path below the skill's folder.
     ///
-    /// What is not named is not read either: hidden entries, `node_modules`, folders of skills that a model
-    /// may not have, and whatever a link has outside the folder.
+    /// A file that is not named is not read either: hidden entries, `node_modules`, folders of skills that a model may
+    /// not have, and the targets of links outside the folder.
     pub fn read_file(
         &self,
         snapshot: &Snapshot,
@@ -137,7 +137,7 @@ impl SkillFiles {
         }
     }
 
-    /// Whether everything in a skill's folder is what was judged, by digest; where nothing is pinned, it is.
+    /// Returns true if everything in a skill's folder is what was judged, by digest, or if nothing is pinned.
     pub(crate) fn folder_is_as_judged(&self, snapshot: &Snapshot, skill: &Skill) -> bool {
         let planned = self.planned(skill);
         planned
@@ -157,7 +157,7 @@ impl SkillFiles {
     }
 }
 
-/// Why a file of a skill is not given.
+/// The reasons for refusing a file of a skill.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadRefusal {
     /// It is not there, or it is not the skill's to give.

@@ -1,4 +1,4 @@
-//! What settings say about runs of agents beside the settings of Grove's own.
+//! Settings about runs of agents, beside the settings of Grove's own.
 
 use grove_spec::agent::model_scope::ModelScope;
 use grove_spec::agent::overrides::UsualModel;
@@ -8,7 +8,7 @@ use crate::agent_overrides;
 use crate::request::View;
 use crate::world::World;
 
-/// What settings say about runs of agents, and what of it cannot be read.
+/// The settings about runs of agents, and those that cannot be read.
 #[derive(Debug, Clone, Default)]
 pub struct RunRules {
     /// The model of agents that name none.
@@ -20,7 +20,7 @@ pub struct RunRules {
 }
 
 impl World {
-    /// What the settings say about runs.
+    /// Returns the rules that the settings give for runs.
     pub fn run_rules(&self) -> RunRules {
         let overrides = agent_overrides::find(self, &View::Own);
         let own = self.settings.diagnostics.iter();

@@ -1,19 +1,19 @@
-//! Whose agents and chains are looked for.
+//! The scope of a look for agents and chains.
 
 use grove_catalog::Source;
 use grove_spec::config::LayerScope;
 
 use crate::planning::PlannedRoot;
 
-/// Whose are looked for. Those of Grove and of the user's packages always are; a package that came with the
-/// project is the project's.
+/// The owners whose agents and chains are looked for. Those of Grove and of the user's packages always are; a package
+/// that came with the project is the project's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Scope {
     /// The user's, and the further folders.
     User,
-    /// The project's.
+    /// The project's agents and chains.
     Project,
-    /// Both.
+    /// Those of the user and of the project.
     #[default]
     Both,
 }
@@ -29,7 +29,7 @@ impl Scope {
         }
     }
 
-    /// Whether the project's are looked for.
+    /// Returns true if the project's are looked for.
     pub(crate) fn has_project(self) -> bool {
         self != Self::User
     }

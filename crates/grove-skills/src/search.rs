@@ -31,17 +31,17 @@ pub use grove_catalog::search::{
 use crate::library::{Library, Look, LookAgain};
 use crate::troubles::file_error;
 
-/// How often files are looked at again when some change between looking and reading.
+/// The attempts at looking and reading when some files change in between.
 const ATTEMPTS: usize = 3;
 
-/// What a search gave.
+/// The result of a search.
 #[derive(Debug)]
 pub struct Found {
-    /// What was looked at.
+    /// The snapshot that was searched.
     pub snapshot: Arc<Snapshot>,
     /// The skills, best first.
     pub hits: Vec<Hit>,
-    /// What was found on the way.
+    /// The findings made on the way.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -59,7 +59,7 @@ impl Searcher {
         self.search_in(library, &look, query)
     }
 
-    /// Searches what a look of the library's gave; looks again when files changed since.
+    /// Searches the result of a look of the library; looks again when files changed since.
     pub fn search_in(
         &mut self,
         library: &mut impl LookAgain,
@@ -87,7 +87,7 @@ impl Searcher {
         })
     }
 
-    /// How many skill files the last call read.
+    /// The number of skill files that the last call read.
     pub fn files_read(&self) -> usize {
         self.read
     }
@@ -135,7 +135,7 @@ impl Searcher {
             if damaged {
                 diagnostics.push(rebuilt(file.as_deref()));
             }
-            // What is at hand is as good a start as what is stored, and need not be read.
+            // An index in memory is as good a start as a stored one, and need not be read.
             if stored.as_ref().is_some_and(holds) || self.index.is_none() {
                 self.index = stored;
             }
@@ -173,7 +173,7 @@ impl Searcher {
     }
 }
 
-/// What an index is made for.
+/// The digest of the skills that an index is made for.
 fn digest_of(snapshot: &Snapshot) -> [u8; 32] {
     *snapshot.skills_digest.as_bytes()
 }

@@ -11,18 +11,18 @@ use grove_fs::{FsError, files};
 /// A session is a few kilobytes; a thousand long arguments are still below this.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// An update takes milliseconds; whoever holds the lock longer is stopped or stuck.
+/// An update takes milliseconds; a process that holds the lock longer is stopped or stuck.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
-/// Why a session file cannot be used.
+/// The reasons why a session file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionFileError {
     /// Its content is not a session.
     #[error("the session file {} cannot be used: {fault}", path.display())]
     Fault {
-        /// The file.
+        /// The path of the session file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault in its content.
         fault: SessionFault,
     },
     /// Its folder is not there.
@@ -43,7 +43,7 @@ pub enum SessionFileError {
 }
 
 impl SessionFileError {
-    /// What to do about it.
+    /// The hint on what to do about it.
     pub fn help(&self) -> &'static str {
         match self {
             Self::Fault { fault, .. } => fault.help(),

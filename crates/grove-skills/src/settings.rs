@@ -23,13 +23,13 @@ pub(crate) const PROJECT_FILES: [&str; 2] = [PROJECT_FILE, PI_PROJECT_FILE];
 /// The settings in force and how they came about.
 #[derive(Debug, Clone, Default)]
 pub struct LoadedSettings {
-    /// The settings.
+    /// The settings in force.
     pub settings: Settings,
     /// The files that were read, weakest first.
     pub files: Vec<PathBuf>,
-    /// What was found in them.
+    /// The findings in these files.
     pub diagnostics: Vec<Diagnostic>,
-    /// The digests of those that say something about agents.
+    /// The digests of the files that say something about agents.
     pub(crate) digests: Vec<(PathBuf, Digest)>,
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn user_file(environment: &Environment) -> PathBuf {
     environment.config.join("config.toml")
 }
 
-/// Reads a file of a project that sets something. What came with a project must not lead out of it.
+/// Reads a file of a project that sets something. A file that came with a project must not lead out of it.
 pub(crate) fn read_project_file(project_root: &Path, file: &str) -> Result<Vec<u8>, FsError> {
     let folder = RootFolder {
         base: None,

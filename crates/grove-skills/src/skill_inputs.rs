@@ -1,4 +1,4 @@
-//! Everything that a snapshot's skills are made of, and how they become one.
+//! Everything that a snapshot's skills are made of, and the making of the snapshot.
 
 use std::sync::Arc;
 
@@ -14,25 +14,25 @@ use crate::loading::LoadedRoot;
 use crate::planning::PlannedRoot;
 use crate::usage::EarlierUsage;
 
-/// What decides about skills.
+/// The inputs that decide about skills.
 #[derive(Debug)]
 pub(crate) struct SkillInputs {
     /// The roots that are there.
     pub(crate) planned: Vec<PlannedRoot>,
-    /// What each of them gave.
+    /// The result of loading each of them.
     pub(crate) loaded: Vec<Arc<LoadedRoot>>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) facts: Arc<Facts>,
     pub(crate) names: Option<Vec<String>>,
     pub(crate) rules: Rules,
-    /// What was used when the library began; looked at where there are more skills than entries.
+    /// The usage from before the library began; looked at where there are more skills than entries.
     pub(crate) usage: Arc<EarlierUsage>,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
 impl SkillInputs {
-    /// Whether the same comes of them, as far as it is known without comparing what roots gave: one that was met again
-    /// is the same object.
+    /// Returns true if the same skills come of both, as far as it is known without comparing the content of roots: a
+    /// root that was met again is the same object.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let mut roots = self.loaded.iter().zip(&other.loaded);
         self.planned == other.planned
@@ -85,7 +85,7 @@ impl SkillInputs {
         snapshot
     }
 
-    /// Says of each skill that is not as its file is now what is wrong with the file.
+    /// Adds the finding about its file to each skill whose last good version stands in.
     fn say_what_is_kept(&self, snapshot: &mut Snapshot) {
         for (planned, loaded) in self.planned.iter().zip(&self.loaded) {
             let path = &planned.root.path;

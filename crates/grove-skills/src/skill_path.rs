@@ -1,7 +1,7 @@
 //! The folders of skills that an agent brings with it.
 //!
-//! A user's own agent may name any folder. One that came with a project or a package may not: its file says
-//! what it likes, and what it leads to was not looked at when it was trusted.
+//! A user's own agent may name any folder. One that came with a project or a package may not: its file can name
+//! anything, and the folders were not looked at when the file was trusted.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::environment::Environment;
 
-/// The folders that are looked in, and what is said of the others.
+/// The folders that are looked in, and findings about the others.
 #[derive(Debug, Default)]
 pub(crate) struct SkillPath {
     pub(crate) folders: Vec<PathBuf>,

@@ -1,4 +1,4 @@
-//! The files behind a snapshot: read again as they were judged, by anybody, at any time and without a lock.
+//! The files behind a snapshot: read again as they were judged, by any caller, at any time and without a lock.
 //!
 //! Each file is read beneath its root as the walk did, and is given only if it is still what the snapshot speaks of:
 //! a path that leads elsewhere by now must not be quoted. Roots are held open, so that reading opens no folder.
@@ -201,7 +201,7 @@ impl Sources {
         self
     }
 
-    /// What the look was made in.
+    /// The surroundings that the look was made in.
     pub fn world(&self) -> &World {
         &self.world
     }
@@ -211,7 +211,7 @@ impl Sources {
         self.skill_paths.get(file)
     }
 
-    /// Whether it has the skills of the folders that an agent brings.
+    /// Returns true if it has the skills of the folders that an agent brings.
     pub(crate) fn has_skills_of(&self, path: &SkillPath) -> bool {
         self.widened.contains_key(&path.folders)
     }
@@ -261,7 +261,7 @@ impl DefinitionFiles {
         self.planned(defined)?.package_folder()
     }
 
-    /// How an agent's file is written.
+    /// The format of an agent's file.
     pub fn format_of<P>(&self, defined: &Defined<P>) -> Format {
         let planned = self.planned(defined);
         planned.map_or(Format::Native, |planned| planned.format)

@@ -1,4 +1,4 @@
-//! What stood in the way of a walk, as diagnostics.
+//! Obstacles of a walk, as diagnostics.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -12,7 +12,7 @@ use grove_spec::{Code, Diagnostic};
 /// The diagnostic for a problem below a root.
 pub(crate) fn problem(root: &Path, problem: &Problem) -> Diagnostic {
     let path = match problem.trouble {
-        // The file is named as it is shown: nobody is to be told the name itself.
+        // The finding names the file as it is shown: the raw name must reach no reader.
         Trouble::UnprintableName => visible(&problem.path),
         _ => Cow::Borrowed(problem.path.as_str()),
     };
@@ -122,7 +122,7 @@ pub(crate) fn limits(
     said_of_limits(root, hit, [candidates, deep, opened, entries])
 }
 
-/// What is said of each limit that was reached: candidates, depth, folders, entries.
+/// The findings about limits that were reached: candidates, depth, folders, entries.
 pub(crate) fn said_of_limits(
     root: &Path,
     hit: &LimitsHit,

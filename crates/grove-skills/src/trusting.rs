@@ -24,7 +24,7 @@ use seen_texts::{SeenTexts, text_of};
 use survey::survey;
 pub use survey::{ItemKind, ReviewItem};
 
-/// Why trust was not granted.
+/// The reasons for not granting trust.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// Home and what it lies in, temporary folders and whole file systems are never a project.
@@ -47,18 +47,18 @@ pub enum TrustError {
     Fs(#[from] FsError),
 }
 
-/// What would be trusted, and what is different from what was trusted before.
+/// A folder that would be trusted, and what is different from what was trusted before.
 #[derive(Debug)]
 pub struct Review {
-    /// The folder.
+    /// The folder that would be trusted.
     pub folder: PathBuf,
-    /// Whether later changes are trusted too.
+    /// Set if later changes are trusted too.
     pub follow: bool,
-    /// What is in it, by kind and path.
+    /// The items in the folder, by kind and path.
     pub items: Vec<ReviewItem>,
     /// Files that had not been seen, by path below the folder.
     pub new: Vec<String>,
-    /// Files that had been seen otherwise.
+    /// Files that had been seen with another content.
     pub changed: Vec<ChangedFile>,
     /// Files that had been seen and are gone.
     pub removed: Vec<String>,
@@ -72,7 +72,7 @@ pub struct Review {
     absorbed: Vec<PathBuf>,
 }
 
-/// A file that was seen otherwise.
+/// A file that was seen with another content.
 #[derive(Debug)]
 pub struct ChangedFile {
     /// Its path below the folder.
@@ -92,7 +92,7 @@ impl Review {
         text_of(&self.folder.join(path), trust::digest_word(pin))
     }
 
-    /// Whether anything of an item is new or changed.
+    /// Returns true if anything of an item is new or changed.
     pub fn is_news(&self, item: &ReviewItem) -> bool {
         let is_of = |path: &str| {
             let rest = path.strip_prefix(item.path.as_str());
@@ -139,7 +139,7 @@ pub fn review(
             }
         }
     }
-    // What was seen from elsewhere stays seen as it was then; what is in a skill's folder is seen from everywhere.
+    // A file that is only met from another folder keeps its pin; files in a skill's folder are met from everywhere.
     let stays = |path: &String| !survey.is_in_skill(path) && files::is_there(&folder.join(path));
     let gone = earlier.pins.iter();
     let gone =
@@ -163,7 +163,7 @@ pub fn review(
     })
 }
 
-/// Trusts what was reviewed, exactly as it was then: what changed in the meantime is changed.
+/// Trusts a folder exactly as it was when it was reviewed: a file that changed in the meantime counts as changed.
 pub fn accept(environment: &Environment, review: &Review) -> Result<(), TrustError> {
     let store = store(environment);
     let settings = review
@@ -182,7 +182,7 @@ pub fn accept(environment: &Environment, review: &Review) -> Result<(), TrustErr
     Ok(())
 }
 
-/// Trusts a folder as it is now, for whoever has reviewed it.
+/// Trusts a folder as it is now, for a caller who has reviewed it.
 pub fn grant(
     environment: &Environment,
     folder: Option<&Path>,
@@ -196,7 +196,7 @@ pub fn grant(
 /// A file that a command of the person's wrote or removed.
 #[derive(Debug, Clone, Copy)]
 pub struct WrittenFile<'a> {
-    /// The file.
+    /// The path of the file.
     pub path: &'a Path,
     /// Its content before; none where there was no file.
     pub before: Option<&'a [u8]>,
@@ -260,7 +260,7 @@ pub fn keep_written(
     Ok(store.store(&grant)?)
 }
 
-/// What was seen before of a folder that is granted.
+/// The pins that earlier grants of a folder, and of folders below it, have.
 #[derive(Default)]
 struct Earlier {
     pins: Pins,
@@ -317,12 +317,12 @@ pub fn revoke(
     }
 }
 
-/// All grants.
+/// All grants that are stored.
 pub fn grants(environment: &Environment) -> Vec<Grant> {
     store(environment).grants()
 }
 
-/// What a user has approved.
+/// The approvals that a user has given.
 pub fn approvals(environment: &Environment) -> Approvals {
     Approvals::new(folder(environment))
 }
@@ -353,7 +353,7 @@ fn folder_for(environment: &Environment, folder: Option<&Path>) -> Result<PathBu
     }
 }
 
-/// The canonical path of a folder that somebody named.
+/// The canonical path of a folder that the person named.
 fn existing(folder: &Path) -> Result<PathBuf, TrustError> {
     match files::canonical(folder) {
         Ok(canonical) if files::is_folder(&canonical) => Ok(canonical),
@@ -363,7 +363,7 @@ fn existing(folder: &Path) -> Result<PathBuf, TrustError> {
     }
 }
 
-/// Whether a project folder is trusted, for display.
+/// The word for the trust in a project folder, for display.
 pub fn describe(trust: &Trust) -> &'static str {
     match trust {
         Trust::Trusted => "trusted",

@@ -1,8 +1,8 @@
-//! Which skills are used: written when one is activated, read when a session begins.
+//! The use of skills: written when one is activated, read when a session begins.
 //!
-//! The record is a convenience. When it is damaged or cannot be written, that is said and nothing else
-//! changes. Skills are remembered by a digest of where their file is: a label such as `project:.agents/skills`
-//! means another folder in every project.
+//! The record is a convenience. When it is damaged or cannot be written, that is said and nothing else changes. Skills
+//! are remembered by a digest of their file's path: a label such as `project:.agents/skills` means another folder in
+//! every project.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,9 +28,9 @@ const MAX_BYTES: u64 = 4 << 20;
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 const DAY: f64 = 86_400.0;
 const HALF_LIFE_DAYS: f64 = 7.0;
-/// What a use is still worth when it is long ago.
+/// The part of its worth that a use keeps however long ago it was.
 const FLOOR: f64 = 0.1;
-/// One use just now.
+/// The worth of one use just now.
 const POINTS: f64 = 100.0;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ struct Record {
 #[serde(deny_unknown_fields)]
 struct Use {
     count: u32,
-    /// Seconds since 1970.
+    /// The time of the last use, in seconds since 1970.
     last: u64,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn remember(environment: &Environment, location: &Path, now: u64) -> 
     findings
 }
 
-/// How much each skill of a snapshot is used, by address; those that are not are left out.
+/// The score of each skill of a snapshot that is used, by address.
 pub(crate) fn scores(
     environment: &Environment,
     snapshot: &Snapshot,
@@ -97,8 +97,8 @@ pub(crate) fn scores(
     (scores.collect(), finding)
 }
 
-/// What was used before a library began. It is read once, when it is first asked for, so that what a conversation is
-/// told does not change with each use.
+/// The usage from before a library began. It is read once, at the first question, so that the text of a conversation
+/// does not change with each use.
 #[derive(Debug)]
 pub(crate) struct EarlierUsage {
     file: Option<PathBuf>,
@@ -113,7 +113,7 @@ impl EarlierUsage {
         }
     }
 
-    /// How much the skill of a file was used.
+    /// The score of the skill in a file.
     pub(crate) fn of(&self, location: &Path) -> u32 {
         let Some(file) = &self.file else { return 0 };
         let (record, now) = self.read.get_or_init(|| {
@@ -125,7 +125,7 @@ impl EarlierUsage {
     }
 }
 
-/// What a skill's use is worth now.
+/// The present score of a skill's use.
 #[expect(
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
@@ -185,14 +185,14 @@ fn forget_oldest(record: &mut Record) {
     }
 }
 
-/// What every version of the record has.
+/// The part that every version of the record has.
 #[derive(Debug, Deserialize)]
 struct Versioned {
     version: u64,
 }
 
-/// A record that was read: empty when there is none to be had, and why. What a later version wrote is not ours to
-/// replace.
+/// A record that was read; when there is none to be had it is empty, with the reason. A record of a later version is
+/// not ours to replace.
 struct ReadRecord {
     record: Record,
     finding: Option<Diagnostic>,

@@ -1,7 +1,7 @@
-//! What surrounds a look, found once: the project, what is trusted, the settings, the packages.
+//! The surroundings of a look, found once: the project, the trust in it, the settings, the packages.
 //!
-//! Whoever plans, reads, overrides, exports or judges is given it and finds nothing of it again, so that all of one look
-//! speak of the same moment and each of those files is opened once.
+//! Code that plans, reads, overrides, exports or judges is given it and finds nothing of it again, so that all of one
+//! look speak of the same moment and each of those files is opened once.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,19 +22,19 @@ use crate::trusting;
 /// The surroundings of one look.
 #[derive(Debug)]
 pub struct World {
-    /// What the machine and the user's shell say.
+    /// The facts about the machine and the user's shell.
     pub environment: Arc<Environment>,
-    /// The project around the working folder; an empty one where nobody asks for it.
+    /// The project around the working folder; an empty one where the request needs none.
     pub project: Project,
-    /// The settings for whoever looks: in exactly these folders only the user's count, and another host knows none.
+    /// The settings for the view: in exactly these folders only the user's count, and another host knows none.
     pub settings: Arc<LoadedSettings>,
-    /// What packages give; nothing where they are not asked for.
+    /// The packages that were found; none where they are not asked for.
     pub packages: Packages,
     /// The settings of Grove's own view.
     pub(crate) own_settings: Arc<LoadedSettings>,
-    /// The user's alone.
+    /// The settings of the user alone.
     pub(crate) user_settings: Arc<LoadedSettings>,
-    /// Whose agents and chains are looked for.
+    /// The scope in which agents and chains are looked for.
     pub(crate) scope: Scope,
     grants: TrustStore,
 }
@@ -56,7 +56,7 @@ impl World {
         let mut kinds = Kind::ALL.into_iter();
         let is_own = kinds.any(|kind| parts.has(kind) && request.view_of(kind) == View::Own);
         let has_own_settings = is_own || (parts.is_nothing() && request.view == View::Own);
-        // Prompts say what the project tells everybody, whichever folders agents and skills are in.
+        // Prompts have the project's instructions for all who work in it, whichever folders agents and skills are in.
         let needs_project = has_own_settings || host.is_some() || (parts.skills && parts.agents);
         let project = if needs_project {
             Project::find(environment)
@@ -108,8 +108,8 @@ impl World {
         }
     }
 
-    /// A world in which one folder is the project, without packages and without the project's settings: for whoever
-    /// remembers what is in the folder.
+    /// A world in which one folder is the project, without packages and without the project's settings: for a record of
+    /// what is in the folder.
     pub(crate) fn of_folder(environment: &Environment, folder: &Path) -> Self {
         let user_settings = Arc::new(LoadedSettings::of_user(environment));
         Self {
@@ -132,7 +132,7 @@ impl World {
         self.grants.grants()
     }
 
-    /// What is known of the trust in a folder.
+    /// The trust in a folder.
     pub(crate) fn trust_of(&self, folder: &Path) -> FolderTrust {
         FolderTrust::of(folder, &self.grants)
     }
@@ -147,7 +147,7 @@ impl World {
 }
 
 impl View {
-    /// The host with whose eyes is looked.
+    /// The host by whose rules the look is made.
     pub(crate) fn host(&self) -> Option<Host> {
         match self {
             Self::Host(name) => hosts::by_name(name),

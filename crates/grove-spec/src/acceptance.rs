@@ -1,4 +1,4 @@
-//! When work counts as done: one form for agents, chains and requests.
+//! The conditions on which work counts as done: one form for agents, chains and requests.
 
 use std::collections::BTreeMap;
 
@@ -8,30 +8,30 @@ use serde_json::{Map, Value};
 use crate::agent::{Choice, Structured};
 use crate::text::one_line;
 
-/// What is asked of work before it counts as done.
+/// The proof that work must have before it counts as done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Acceptance {
     /// Nothing at all: `false`.
     Off,
     /// A level alone, with what belongs to it.
     Level(AcceptanceLevel),
-    /// Everything spelled out.
+    /// A contract with every part spelled out.
     Contract(Box<AcceptanceContract>),
 }
 
-/// How much is asked, from least to most after `auto`.
+/// The amount of proof that is asked for; after `auto`, from least to most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AcceptanceLevel {
-    /// Whatever the agent and the task call for.
+    /// The level that the agent and the task call for.
     Auto,
-    /// Nothing.
+    /// No proof is asked for.
     None,
-    /// The child says so.
+    /// The child's own statement is enough.
     Attested,
-    /// What the child says is complete and agrees with what can be seen.
+    /// The child's statement is complete and agrees with what can be seen.
     Checked,
-    /// Commands succeed.
+    /// The commands of `verify` succeed.
     Verified,
     /// A reviewer found nothing that stands in the way.
     Reviewed,
@@ -50,17 +50,17 @@ impl Choice for AcceptanceLevel {
     const OVERRIDE_TAKES: &'static str = Self::TAKES;
 }
 
-/// What is asked, spelled out.
+/// A request for proof with each part spelled out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AcceptanceContract {
-    /// How much is asked.
+    /// The level of proof that is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<AcceptanceLevel>,
-    /// What must be so.
+    /// Conditions that the work must meet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<Criterion>,
-    /// What the child's report must have.
+    /// The kinds of evidence that the child's report must have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
     /// Commands that must succeed.
@@ -69,45 +69,45 @@ pub struct AcceptanceContract {
     /// Patterns of files that the commands see as they were before the work; also written `protect`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pinned: Option<Vec<String>>,
-    /// Who looks at the work; `false` for nobody.
+    /// The review of the work; `false` for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub review: Option<Review>,
-    /// When the child must stop and ask.
+    /// Cases in which the child must stop and ask.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop_rules: Vec<String>,
-    /// Turns that it gets to mend what was missing.
+    /// The number of turns in which the child may mend what was missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_finalization_turns: Option<u64>,
-    /// Why nothing is asked, where that is so.
+    /// The reason for asking for no proof; level `none` needs one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Keys that nobody here knows, as written.
+    /// Keys that Grove does not know, as written.
     #[serde(flatten)]
     pub unknown: BTreeMap<String, Value>,
 }
 
-/// One thing that must be so.
+/// A condition that the work must meet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Criterion {
-    /// What a report calls it; `criterion-1` and so on by default.
+    /// The name of the condition in a report; `criterion-1` and so on by default.
     pub id: String,
-    /// The thing.
+    /// The condition itself, in words.
     pub must: String,
-    /// How it is shown.
+    /// The evidence that the condition is met.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
-    /// Whether work is refused without it.
+    /// The weight of the condition: work may be refused without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<CriterionSeverity>,
 }
 
-/// Whether work is refused without a criterion.
+/// The weight of a criterion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CriterionSeverity {
-    /// It is.
+    /// Work is refused without it.
     Required,
-    /// It is not.
+    /// Work is accepted without it.
     Recommended,
 }
 
@@ -159,29 +159,29 @@ evidence! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VerifyCommand {
-    /// What it is called; `verify-1` and so on by default.
+    /// The name of the command; `verify-1` and so on by default.
     pub id: String,
-    /// The command.
+    /// The shell line or program to run.
     #[serde(flatten)]
     pub program: VerifyProgram,
     /// Milliseconds that it may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Where it runs, below where the child works.
+    /// The folder in which it runs, relative to the child's working folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Variables that it gets.
+    /// Environment variables that it gets.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Whether it may end with another code than zero.
+    /// Set if it may end with a code other than zero.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_failure: bool,
-    /// Whether it may use the network.
+    /// Set if it may use the network.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub network: bool,
 }
 
-/// What a [`VerifyCommand`] runs.
+/// The shell line or program that a [`VerifyCommand`] runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum VerifyProgram {
@@ -191,33 +191,33 @@ pub enum VerifyProgram {
     Argv(Vec<String>),
 }
 
-/// Who looks at the work.
+/// The review that an acceptance asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Review {
-    /// Nobody: `false`.
+    /// No review, written as `false`.
     Off(bool),
-    /// A reviewer.
+    /// A review by an agent.
     By(Reviewer),
 }
 
-/// A reviewer.
+/// An agent that reviews the work.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Reviewer {
-    /// The agent.
+    /// The name of the reviewing agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// What it is to look at.
+    /// The subject that it is to look at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub focus: Option<String>,
-    /// Whether work is refused without it.
+    /// Set if work is refused without its review.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
 }
 
 impl Acceptance {
-    /// Reads what a request says; all that is wrong with it is said at once. A key that nobody knows is wrong: what it was
-    /// meant to ask would not be asked.
+    /// Reads a request's acceptance and reports all its faults at once. An unknown key is a fault, since what it asks
+    /// for would be ignored.
     pub fn parse(value: &Value) -> Result<Self, Vec<String>> {
         let read = Self::read(value)?;
         let unknown: Vec<String> = read.unknown_keys().collect();
@@ -228,7 +228,7 @@ impl Acceptance {
         }
     }
 
-    /// What is wrong with keys that nobody knows.
+    /// Returns a message for each unknown key.
     pub fn unknown_keys(&self) -> impl Iterator<Item = String> {
         let unknown = match self {
             Self::Contract(contract) => Some(contract.unknown.keys()),
@@ -238,7 +238,7 @@ impl Acceptance {
         unknown.map(|key| format!("`acceptance.{}` is not known", one_line(key)))
     }
 
-    /// How much is asked; nothing where that follows from the rest.
+    /// Returns the level that is asked for; nothing where it follows from the other parts.
     pub fn level(&self) -> Option<AcceptanceLevel> {
         match self {
             Self::Off => Some(AcceptanceLevel::None),
@@ -290,7 +290,7 @@ fn no_level(word: &str) -> String {
     format!("`{}` is not a level of acceptance", one_line(word))
 }
 
-/// The most turns that a child gets to mend what was missing.
+/// The most turns in which a child may mend what was missing.
 const MAX_FINALIZATION_TURNS: u64 = 10;
 
 /// Reads a contract and notes what is wrong with it.

@@ -1,11 +1,11 @@
-//! How many turns and calls of tools a child may use.
+//! The limits on a child's turns and calls of tools.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::agent::Structured;
 
-/// Turns of a model.
+/// The turns of a model that a child may take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnBudget {
@@ -16,16 +16,16 @@ pub struct TurnBudget {
     pub grace_turns: Option<u64>,
 }
 
-/// Calls of tools.
+/// The calls of tools that a child may make.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ToolBudget {
-    /// Calls after which it is told that few are left.
+    /// Number of calls after which the child is told that few are left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soft: Option<u64>,
-    /// Calls that it may make.
+    /// Number of calls that it may make.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hard: Option<u64>,
-    /// The tools that are counted and kept from it; nothing means those that only read.
+    /// The tools that are counted, and kept from the child beyond the budget; if absent, those that only read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<Vec<String>>,
 }
@@ -80,7 +80,7 @@ impl Structured for ToolBudget {
     }
 }
 
-/// The fields of a budget and what is wrong with them. A number alone is the one field that says the most.
+/// The fields of a budget and their faults. A number alone stands for the main field.
 struct BudgetFields<'a> {
     name: &'static str,
     value: &'a Value,
@@ -125,7 +125,7 @@ impl<'a> BudgetFields<'a> {
     }
 
     fn number(&mut self, key: &str, least: u64) -> Option<u64> {
-        // A number in quotes is one in YAML for whoever asks for a number.
+        // A number in quotes is text in YAML, but the author means a number.
         let number = match self.field(key)? {
             Value::String(text) => text.trim().parse().ok(),
             value => value.as_u64(),

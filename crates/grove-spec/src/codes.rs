@@ -18,22 +18,22 @@ macro_rules! codes {
             /// All codes in the order of the reference page.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The stable name.
+            /// Returns the stable name of the code.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// The usual severity.
+            /// Returns the usual severity of the code.
             pub const fn severity(self) -> Severity {
                 match self { $(Self::$variant => Severity::$severity,)* }
             }
 
-            /// What the code means.
+            /// Returns the meaning of the code.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $meaning,)* }
             }
 
-            /// What to do about it.
+            /// Returns the usual advice for the code.
             pub const fn help(self) -> &'static str {
                 match self { $(Self::$variant => $help,)* }
             }

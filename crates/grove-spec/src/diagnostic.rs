@@ -10,23 +10,23 @@ use crate::text::without_credentials;
 use crate::words;
 
 words! {
-    /// How much a diagnostic weighs.
+    /// The severity of a diagnostic.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Severity {
-        /// The thing it speaks of was not loaded; of what restricts a skill, the strictest reading counts instead.
+        /// The thing was not loaded; a restriction that cannot be read is an error too, and its strictest reading counts.
         Error = "error",
-        /// It was loaded, and somebody should look at it.
+        /// The thing was loaded, but needs attention.
         Warning = "warning",
-        /// Worth knowing.
+        /// A fact that is worth knowing.
         Info = "info",
     }
 }
 
-/// A place in a text; both numbers start at one, columns count characters.
+/// A place in a text; lines and columns start at one, and columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Position {
-    /// Line, from one.
+    /// Number of the line, from one.
     pub line: u32,
     /// Column in characters, from one.
     pub column: u32,
@@ -42,19 +42,19 @@ impl Position {
 /// One finding about one file or folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
-    /// What kind of finding this is; the code is stable across versions.
+    /// The kind of finding; the code is stable across versions.
     pub code: Code,
-    /// How much it weighs here. It starts as the code's usual severity.
+    /// The severity of this finding. It starts as the code's usual severity.
     pub severity: Severity,
     /// One sentence without a full stop.
     pub message: String,
-    /// The file or folder it speaks of, once the reader of the bytes has said so.
+    /// The file or folder that the finding is about, once the reader of the bytes has set it.
     pub file: Option<PathBuf>,
-    /// Where in the file.
+    /// The place in the file.
     pub position: Option<Position>,
-    /// What to do about it, when it differs from the code's usual help.
+    /// Advice on this finding, when it differs from the code's usual help.
     pub help: Option<String>,
-    /// Everything the finding counts, when the message only names the first few.
+    /// Everything that the finding counts, when the message names only the first few.
     pub names: Vec<String>,
 }
 
@@ -111,13 +111,13 @@ impl Diagnostic {
         self
     }
 
-    /// What to do about it.
+    /// Returns the advice on this finding.
     pub fn help_text(&self) -> &str {
         self.help.as_deref().unwrap_or(self.code.help())
     }
 
-    /// Whether the thing it speaks of was not loaded because of it. What restricts a skill and cannot be read is an
-    /// error too, and the skill is loaded with the strictest reading of it.
+    /// Returns true if the finding kept its subject from being loaded. A restriction on a skill that cannot be read is
+    /// an error too, but the skill is loaded with the strictest reading of it.
     pub fn is_error(&self) -> bool {
         let is_contained = matches!(
             self.code,
@@ -126,7 +126,7 @@ impl Diagnostic {
         self.severity == Severity::Error && !is_contained
     }
 
-    /// Whether somebody should look at it.
+    /// Returns true if the finding needs a person's attention.
     pub fn needs_attention(&self) -> bool {
         self.severity != Severity::Info
     }

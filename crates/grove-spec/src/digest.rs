@@ -15,7 +15,7 @@ impl Digest {
         Self(*blake3::hash(bytes).as_bytes())
     }
 
-    /// The digest of several values, each told from the next.
+    /// The digest of several values, with each kept apart from the next.
     pub fn of_fields(fields: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
         let mut bytes = Vec::new();
         for field in fields {
@@ -24,7 +24,7 @@ impl Digest {
         Self::of(&bytes)
     }
 
-    /// Its first digits.
+    /// The first `count` hexadecimal digits.
     pub fn first_digits(&self, count: usize) -> String {
         let digit = |half: u8| {
             char::from(if half < 10 {
@@ -45,13 +45,13 @@ impl Digest {
         Self(bytes)
     }
 
-    /// The raw digest.
+    /// The bytes of the digest.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
 
-/// Adds a value with its length before it, so that no two lists of values have the same bytes.
+/// Adds a value after its length, so that two different lists of values never have the same bytes.
 pub fn append_field(bytes: &mut Vec<u8>, field: &[u8]) {
     bytes.extend_from_slice(&(field.len() as u64).to_le_bytes());
     bytes.extend_from_slice(field);
@@ -69,7 +69,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// A text is not a digest.
+/// An error for text that is not a digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a digest of 64 hexadecimal digits")]
 pub struct NotADigest;
@@ -85,7 +85,7 @@ impl FromStr for Digest {
         }
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
             for digit in pair {
-                // Capitals would make two names of one digest.
+                // With capitals, one digest would have two names.
                 let value = match digit {
                     b'0'..=b'9' => digit - b'0',
                     b'a'..=b'f' => digit - b'a' + 10,

@@ -1,6 +1,6 @@
 //! Durations as people read them: `350 ms`, `20 s`, `1.5 s`, `5 min`, `1 h 30 min`.
 
-/// A number of milliseconds in words: as exact as its size deserves, and exact for what people set.
+/// A number of milliseconds in words, rounded as suits its size, and exact for the round values that people set.
 pub fn in_words(milliseconds: u64) -> String {
     let seconds = milliseconds / 1_000;
     let (hours, minutes, rest) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);

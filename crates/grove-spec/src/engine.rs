@@ -1,4 +1,4 @@
-//! Who runs an agent.
+//! The engines that can run an agent.
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -6,25 +6,25 @@ use serde_json::Value;
 use crate::agent::Structured;
 use crate::text::one_line;
 
-/// Who runs an agent: Grove's own loop over a model, or an agent program.
+/// The program that drives an agent: Grove's own loop over a model, or an agent program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Engine {
-    /// Grove's own loop.
+    /// Grove's own loop over a model.
     Native,
-    /// An agent program that is known by a word.
+    /// An agent program that Grove knows by a word.
     Program(&'static str),
-    /// A program that speaks the Agent Client Protocol, by its command.
+    /// A program that speaks the Agent Client Protocol, with its command.
     Acp(String),
 }
 
-/// Grove's own loop, in a word.
+/// The word for Grove's own loop.
 const NATIVE: &str = "native";
 /// The agent programs that are known by a word.
 const PROGRAMS: [&str; 6] = ["claude", "codex", "pi", "copilot", "opencode", "gemini"];
 const ACP: &str = "acp:";
 
 impl Engine {
-    /// The engine of a word.
+    /// Returns the engine that a word names.
     pub fn of(word: &str) -> Option<Self> {
         if let Some(command) = word.strip_prefix(ACP) {
             let command = command.trim();

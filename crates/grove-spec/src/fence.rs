@@ -10,7 +10,7 @@ use memchr::memmem::Finder;
 /// A file cut in two. Offsets are bytes of the whole text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fenced<'a> {
-    /// The text between the fences, without them.
+    /// The text between the fences.
     pub frontmatter: &'a str,
     /// Byte offset of the frontmatter.
     pub frontmatter_offset: usize,
@@ -20,7 +20,7 @@ pub struct Fenced<'a> {
     pub body_offset: usize,
 }
 
-/// Why a file has no frontmatter.
+/// The reason why a file has no frontmatter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoFence {
     /// The first line is not a fence.
@@ -48,7 +48,7 @@ pub fn split(text: &str) -> Result<Fenced<'_>, NoFence> {
         });
     }
     let rest = text.as_bytes().get(frontmatter_offset..);
-    // Fences are rare beside lines, so the three hyphens are looked for and not each line's end.
+    // Three hyphens are rarer than line ends, so looking for them is faster.
     for found in DASHES.find_iter(rest.unwrap_or_default()) {
         let offset = frontmatter_offset + found;
         let starts_line = matches!(text.as_bytes().get(offset - 1), Some(b'\n' | b'\r'));
@@ -70,7 +70,7 @@ pub fn split(text: &str) -> Result<Fenced<'_>, NoFence> {
 
 static DASHES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("---"));
 
-/// How the first line of a text ends, and so the others that are added to it.
+/// The line end of a text's first line, which added lines use too.
 pub fn line_end(text: &str) -> &'static str {
     let (line, next) = line_at(text, 0);
     match text.get(line.len()..next) {
@@ -80,7 +80,7 @@ pub fn line_end(text: &str) -> &'static str {
     }
 }
 
-/// The line that starts at `offset`, without its end, and where the next one starts.
+/// The line that starts at `offset`, without its end, and the offset of the next one.
 ///
 /// A line ends with LF, CRLF or CR.
 pub fn line_at(text: &str, offset: usize) -> (&str, usize) {
@@ -97,7 +97,7 @@ pub fn line_at(text: &str, offset: usize) -> (&str, usize) {
     }
 }
 
-/// The lines of a text: where each starts, its text without its end, and where the next one starts.
+/// The lines of a text: the offset of each, its text without its end, and the offset of the next one.
 pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str, usize)> {
     let mut offset = 0;
     std::iter::from_fn(move || {

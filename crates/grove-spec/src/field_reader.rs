@@ -5,12 +5,12 @@ use crate::diagnostic::Diagnostic;
 use crate::skill::fields::{clean, parse_boolean};
 use crate::yaml::{Entry, Value};
 
-/// Reads values of frontmatter and notes what is wrong with them.
+/// A reader of frontmatter values, which reports those of the wrong kind.
 pub(crate) struct FieldReader<'a> {
     pub(crate) diagnostics: &'a mut Vec<Diagnostic>,
-    /// For a key that restricts: the code of a value that cannot be read, and what counts instead, in words.
+    /// For a restricting key: the code of a value that cannot be read, and the reading that counts instead, in words.
     strictest: Option<(Code, &'static str)>,
-    /// Whether the value that was read last could not be.
+    /// Set if the value that was read last is not of its kind.
     is_unread: bool,
 }
 
@@ -37,7 +37,7 @@ impl<'a> FieldReader<'a> {
         (!self.is_unread).then_some(value)
     }
 
-    /// Optional text: anything else is left out with a warning.
+    /// Reads optional text; anything else is left out with a warning.
     pub(crate) fn text(&mut self, entry: &Entry) -> Option<String> {
         match &entry.value.value {
             Value::Text(scalar) if scalar.is_null() => None,
@@ -48,7 +48,7 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// Text without which a file is not what its author meant: a list or mapping makes it invalid.
+    /// Reads text that a file needs: a list or mapping makes the file invalid.
     pub(crate) fn required_text(&mut self, entry: &Entry) -> Option<String> {
         if let Value::Text(_) = entry.value.value {
             return self.text(entry);
@@ -57,7 +57,7 @@ impl<'a> FieldReader<'a> {
         self.report(Code::FieldRequiredType, message, entry)
     }
 
-    /// A list, or text that is split; nothing when there is no value.
+    /// Reads a list, or text that is split; nothing when there is no value.
     pub(crate) fn list(
         &mut self,
         entry: &Entry,
@@ -93,7 +93,7 @@ impl<'a> FieldReader<'a> {
         parsed
     }
 
-    /// A switch that means nothing without a value.
+    /// Reads a switch that must have a value.
     pub(crate) fn said_boolean(&mut self, entry: &Entry) -> Option<bool> {
         if entry.value.is_null() {
             return self.wrong_kind(entry, "true or false");
@@ -125,7 +125,7 @@ impl<'a> FieldReader<'a> {
     }
 }
 
-/// The names of a mapping that are switched on: a list in another form. Nothing where it cannot be one.
+/// The names of a mapping that are switched on; nothing if it switches on `*` or has a value that is no switch.
 pub(crate) fn switched_on(switches: &[Entry]) -> Option<Vec<String>> {
     let mut names = Vec::new();
     for switch in switches {

@@ -1,7 +1,7 @@
-//! Files with frontmatter: from bytes to top-level entries and a body, with what was found on the way.
+//! Files with frontmatter: from bytes to top-level entries and a body, with diagnostics.
 //!
-//! Skills, agents and whatever else is Markdown with YAML above it are read here alike; what the keys mean is
-//! decided by who asks.
+//! Skills, agents and other Markdown files with YAML above the text are read here alike; the caller decides what the
+//! keys mean.
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
@@ -9,17 +9,17 @@ use crate::fence::{self, NoFence};
 use crate::skill::body;
 use crate::yaml::{self, Entry, KnownKeys};
 
-/// A file cut in two and its frontmatter read.
+/// A file cut in two, with its frontmatter read.
 pub(crate) struct Document {
     /// The top-level keys; none when the frontmatter could not be read.
     pub(crate) entries: Option<Vec<Entry>>,
-    /// Where the body starts, in bytes.
+    /// Byte offset of the body.
     pub(crate) body_offset: usize,
-    /// What was found in the frontmatter.
+    /// Findings about the frontmatter.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// The text of a file, or where it stops being text.
+/// Returns the text of a file, or a finding at the place where it stops being UTF-8.
 pub(crate) fn text_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
     std::str::from_utf8(bytes).map_err(|error| {
         let offset = error.valid_up_to();
@@ -32,7 +32,7 @@ pub(crate) fn text_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
     })
 }
 
-/// Reads the frontmatter of a file, or says why it has none; `known` tells the keys that such a file has.
+/// Reads the frontmatter of a file, or reports why it has none; `known` has the keys that such a file may have.
 pub(crate) fn read(text: &str, known: KnownKeys) -> Result<Document, Diagnostic> {
     let fenced = fence::split(text).map_err(|reason| no_fence(text, reason))?;
     let block = yaml::read_block(fenced.frontmatter, 2, known);

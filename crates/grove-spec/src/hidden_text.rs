@@ -1,38 +1,37 @@
-//! Characters that people do not see and models read: tags, invisible operators, fillers, and
-//! direction controls.
+//! Characters that people do not see but models read: tags, invisible operators, fillers, and direction controls.
 //!
-//! Many of these are ordinary in some scripts: a joiner between emoji or Arabic letters, a variation
-//! selector after a symbol, a direction mark in Hebrew. The rules look at the neighbours, so that a
-//! Persian or Hindi skill is not accused of anything.
+//! Many of these are ordinary in some scripts: a joiner between emoji or Arabic letters, a variation selector after a
+//! symbol, a direction mark in Hebrew. The rules look at the neighbouring characters, so that a Persian or Hindi skill
+//! is not flagged.
 
-/// What was found, with the byte offset of the first of its kind.
+/// A finding of hidden text, with the byte offset of the first character of its kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HiddenText {
-    /// Which kind.
+    /// The kind of hidden text.
     pub kind: HiddenKind,
     /// Byte offset of the first such character.
     pub offset: usize,
-    /// How many there are.
+    /// The number of such characters.
     pub count: usize,
-    /// What the hidden characters say when they encode ASCII (Unicode tags do).
+    /// The ASCII text that the hidden characters encode, as Unicode tags do.
     pub decoded: String,
 }
 
 /// The two kinds of hidden text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HiddenKind {
-    /// Invisible characters.
+    /// Characters that show nothing.
     Invisible,
     /// Direction controls that reorder what is shown.
     Direction,
 }
 
-/// Embeddings, overrides and isolates: they reorder what follows.
+/// Returns true for embeddings, overrides and isolates, which reorder the text that follows.
 pub const fn is_direction_control(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Looks for hidden text; at most one finding per kind.
+/// Finds hidden text; at most one finding per kind.
 pub fn find(text: &str) -> Vec<HiddenText> {
     if text.is_ascii() {
         return Vec::new();
@@ -63,7 +62,7 @@ pub fn find(text: &str) -> Vec<HiddenText> {
     found
 }
 
-/// Where the hidden characters of a text are, in bytes.
+/// The byte offsets of the hidden characters of a text.
 pub(crate) fn places(text: &str) -> Vec<usize> {
     if text.is_ascii() {
         return Vec::new();
@@ -83,13 +82,13 @@ pub fn strip(text: &str) -> String {
     kept
 }
 
-/// Walks a text and yields the characters that are hidden where they stand.
+/// An iterator over the characters of a text that are hidden where they stand.
 struct Suspects<'a> {
     text: &'a str,
     chars: std::iter::Peekable<std::str::CharIndices<'a>>,
-    /// The last character that shows, which decides whether a joiner or selector belongs.
+    /// The last visible character, which decides whether a joiner or selector is ordinary.
     base: Option<char>,
-    /// Inside a flag made of tag characters after the black flag.
+    /// Set inside a flag that tag characters spell after the black flag.
     in_flag: bool,
     has_rtl: Option<bool>,
 }
@@ -165,7 +164,7 @@ impl Iterator for Suspects<'_> {
                     self.in_flag = true;
                     self.base = Some(c);
                 }
-                // A tag continues its flag; a selector between an emoji and its joiner does not take the emoji's place.
+                // A tag continues its flag; a selector between an emoji and its joiner does not become the base.
                 '\u{e0020}'..='\u{e007e}'
                 | '\u{fe00}'..='\u{fe0f}'
                 | '\u{e0100}'..='\u{e01ef}'
@@ -195,7 +194,7 @@ const fn is_rtl_letter(c: char) -> bool {
         && c != '\u{61c}'
 }
 
-/// Letters of joining scripts, and pictures: what a joiner may stand between.
+/// Returns true for letters of joining scripts and for pictures: a joiner may stand between these.
 const fn joins(c: char) -> bool {
     is_rtl_letter(c)
         || matches!(c, '\u{900}'..='\u{dff}' | '\u{f00}'..='\u{fff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{18af}' | '\u{1a20}'..='\u{1cff}' | '\u{a800}'..='\u{abff}' | '\u{11000}'..='\u{11fff}')
@@ -206,7 +205,7 @@ const fn is_picture(c: char) -> bool {
     matches!(c, '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{23ff}' | '\u{2600}'..='\u{27bf}' | '\u{2900}'..='\u{297f}' | '\u{2b00}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// What a text or picture selector may follow.
+/// Returns true for the characters that a text or picture selector may follow.
 const fn takes_selector(c: char) -> bool {
     is_picture(c)
         || is_ideograph(c)
@@ -217,7 +216,7 @@ const fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{2fdf}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Scripts written without spaces, where a zero-width space marks a word end.
+/// Returns true for scripts without spaces, where a zero-width space marks the end of a word.
 const fn breaks_without_spaces(c: char) -> bool {
     matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{1950}'..='\u{19ff}' | '\u{3040}'..='\u{30ff}')
         || is_ideograph(c)

@@ -1,7 +1,7 @@
 //! JSON with positions, read into the same tree as YAML.
 //!
-//! `serde_json` says where a syntax error is and not where a value stands, and findings about chain files,
-//! manifests and settings name a line. Nesting and the number of values are bounded.
+//! `serde_json` gives the position of a syntax error but not of a value, and findings about chain files, manifests and
+//! settings name a line. Nesting and the number of values are bounded.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,17 +9,17 @@ use std::ops::Range;
 use crate::diagnostic::Position;
 use crate::yaml::{self, Entry, Node, Scalar, Value};
 
-/// How deep lists and objects may nest.
+/// The deepest nesting of lists and objects.
 pub const MAX_DEPTH: usize = 64;
-/// How many values a text may have.
+/// The most values that a text may have.
 pub const MAX_VALUES: usize = 400_000;
 
-/// A text as read.
+/// A JSON text as read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Json {
     /// The value. Text is a quoted scalar; numbers, `true`, `false` and `null` are plain ones.
     pub node: Node,
-    /// Keys that stand twice in one object; the last one counts, as everywhere else.
+    /// Keys that appear twice in one object; the last one counts, as in other readers.
     pub duplicates: Vec<(String, Position)>,
     /// The members of the outermost object in the order of the text.
     pub members: Vec<Member>,
@@ -27,25 +27,25 @@ pub struct Json {
     pub items: Vec<Range<usize>>,
 }
 
-/// A member of the outermost object and the bytes it stands in.
+/// A member of the outermost object, with the bytes where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Its key.
+    /// The key, without its quotes.
     pub key: String,
-    /// Where the key starts, its quote included.
+    /// Byte offset of the key, its quote included.
     pub start: usize,
-    /// Where its value starts.
+    /// Byte offset of the value's start.
     pub value: usize,
-    /// Where its value ends.
+    /// Byte offset of the value's end.
     pub end: usize,
 }
 
-/// Why a text is not JSON.
+/// The reason why a text is not JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonFault {
-    /// What is wrong.
+    /// The fault in words.
     pub message: String,
-    /// Where.
+    /// The place of the fault.
     pub position: Position,
 }
 
@@ -54,7 +54,7 @@ pub fn parse(text: &str) -> Result<Json, JsonFault> {
     parse_values(text, MAX_VALUES)
 }
 
-/// Reads a text of at most so many values.
+/// Reads a text of at most `most` values.
 pub fn parse_values(text: &str, most: usize) -> Result<Json, JsonFault> {
     let start = if text.starts_with('\u{feff}') { 3 } else { 0 };
     let mut reader = Reader {
@@ -81,7 +81,7 @@ pub fn parse_values(text: &str, most: usize) -> Result<Json, JsonFault> {
     })
 }
 
-/// A node as a JSON value. Only plain scalars that are numbers, `true`, `false` or `null` are anything but text.
+/// A node as a JSON value. Plain scalars become numbers, `true`, `false` or `null` if they are such; all others become text.
 pub fn value_of(node: &Node) -> serde_json::Value {
     match &node.value {
         Value::Text(scalar) if scalar.plain => {
@@ -99,7 +99,7 @@ pub fn value_of(node: &Node) -> serde_json::Value {
     }
 }
 
-/// Whether a node is text: JSON's `42` and `true` are not.
+/// Returns a node's text; nothing for JSON's `42` and `true`, which are not text.
 pub fn text_of(node: &Node) -> Option<&str> {
     match &node.value {
         Value::Text(scalar) if !scalar.plain => Some(&scalar.text),
@@ -107,7 +107,7 @@ pub fn text_of(node: &Node) -> Option<&str> {
     }
 }
 
-/// A node as JSON in which every scalar is text, as it is written; nothing is null.
+/// A node as JSON in which every scalar but null is text, as it is written.
 pub fn words_of(node: &Node) -> serde_json::Value {
     match &node.value {
         Value::Text(scalar) if scalar.is_null() => serde_json::Value::Null,
@@ -117,14 +117,14 @@ pub fn words_of(node: &Node) -> serde_json::Value {
     }
 }
 
-/// The same of a map.
+/// A map as JSON in which every scalar but null is text, as it is written.
 pub fn words_of_entries(entries: &[Entry]) -> serde_json::Value {
     let members = entries.iter();
     let members = members.map(|entry| (entry.key.to_string(), words_of(&entry.value)));
     serde_json::Value::Object(members.collect())
 }
 
-/// What kind of value a node is, in JSON's words.
+/// The name of a node's kind of value, in JSON's words.
 pub fn kind_of(node: &Node) -> &'static str {
     match &node.value {
         Value::Text(scalar) if !scalar.plain => "text",
@@ -142,8 +142,8 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     line: u32,
-    /// A place in the present line and its column. Places are asked for in order, so that a text without line
-    /// ends is counted once and not from its start for every value.
+    /// A place in the current line and its column. Positions are asked for in order, so a text without line ends is
+    /// counted once and not from its start for every value.
     marked: (usize, u32),
     values: usize,
     most: usize,
@@ -186,7 +186,7 @@ impl Reader<'_> {
         }
     }
 
-    // Nesting is bounded, so recursion is.
+    // The depth is bounded, so the recursion is too.
     fn value(&mut self, depth: usize) -> Result<Node, JsonFault> {
         self.blanks();
         if depth > MAX_DEPTH {
@@ -281,7 +281,7 @@ impl Reader<'_> {
         }
     }
 
-    /// After an item: whether another follows.
+    /// After an item, returns true if another one follows.
     fn goes_on(&mut self, end: u8) -> Result<bool, JsonFault> {
         self.blanks();
         if self.take(b',') {
@@ -302,7 +302,7 @@ impl Reader<'_> {
         is_next
     }
 
-    /// A number or one of the three words.
+    /// Reads a number, `true`, `false` or `null`.
     fn word(&mut self) -> Result<String, JsonFault> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
@@ -399,7 +399,7 @@ mod tests {
             let theirs = serde_json::from_str::<serde_json::Value>(&text);
             match parse(&text) {
                 Ok(ours) => prop_assert_eq!(theirs.ok(), Some(value_of(&ours.node))),
-                // Numbers beyond its range are the only thing it refuses and JSON does not.
+                // A number beyond its range is the only valid JSON that `serde_json` refuses.
                 Err(_) => prop_assert!(theirs.is_err(), "{}", text),
             }
         }

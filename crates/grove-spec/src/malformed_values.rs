@@ -2,20 +2,20 @@
 
 use Shape::{Nothing, Switches, Text, Texts};
 
-/// What a value can be read as.
+/// The kinds of values that a malformed value can still be read as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// One text, which may be a list of names as well.
+    /// One text, which some keys read as a list of names.
     Text,
     /// A list of texts.
     Texts,
     /// Names that are switched on and off.
     Switches,
-    /// Nothing that a key takes.
+    /// A value that no key takes.
     Nothing,
 }
 
-/// No switch, no number and no budget can be read from any of these; JSON, which is YAML too.
+/// Values from which no switch, number or budget can be read, in JSON, which is YAML too.
 pub(crate) const MALFORMED: [(&str, Shape); 42] = [
     (r#""tru""#, Text),
     (r#""treu""#, Text),
@@ -67,7 +67,7 @@ pub(crate) const STARTS: [&str; 2] = [
     "name: a\ndescription: Use it: when asked\n",
 ];
 
-/// A value in the words of TOML; none where it has no such value.
+/// The value in TOML's notation; nothing for one that TOML lacks, such as null.
 pub(crate) fn in_toml(value: &str) -> Option<String> {
     let is_null = value.contains("null") && !value.contains("\"null");
     (!is_null).then(|| value.replace("\": ", "\" = "))

@@ -1,6 +1,6 @@
 //! Money as whole millionths, so that sums and comparisons are exact.
 
-/// An amount in millionths; none for what is no amount above zero.
+/// An amount in millionths; nothing for an amount that is not above zero.
 pub fn millionths(amount: f64) -> Option<u64> {
     let is_amount = amount.is_finite() && amount > 0.0 && amount < 1e12;
     #[expect(
@@ -11,7 +11,7 @@ pub fn millionths(amount: f64) -> Option<u64> {
     (is_amount && whole > 0).then_some(whole)
 }
 
-/// The amount that so many millionths are, for people.
+/// The amount of a number of millionths, for people.
 pub fn amount(millionths: u64) -> f64 {
     #[expect(
         clippy::cast_precision_loss,

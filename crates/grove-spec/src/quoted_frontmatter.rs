@@ -1,12 +1,12 @@
-//! Frontmatter as a host reads it that puts values in quotes and repairs nothing else: Claude Code.
+//! Frontmatter as read by a host whose only repair is to put values in quotes: Claude Code.
 //!
-//! It takes everything from the first line `---` to the next three hyphens, wherever they stand, as YAML. Where that
-//! fails it puts quotes around every value of a line `key: value` that has a character with a meaning in YAML, and
-//! tries once more. Where that fails too there is no frontmatter for it. Bytes that are no text are replaced, and of
+//! The host takes everything from the first line `---` to the next three hyphens, wherever they are, as YAML. If that
+//! fails, it puts quotes around every value of a line `key: value` that has a character with a meaning in YAML, and
+//! tries once more. If that fails too, the file has no frontmatter for it. Bytes that are not text are replaced, and of
 //! a key that appears twice the last one counts.
 //!
-//! Whether a text is YAML is judged by Grove's own reader. What that one refuses and a parser of YAML takes (tabs,
-//! tags, keys that stand twice) is smoothed before, so that only the question remains whether it could be read.
+//! Grove's own reader judges if a text is YAML. Constructs that it refuses but a parser of YAML takes (tabs, tags,
+//! repeated keys) are smoothed out first, so that it answers only one question: could the text be read.
 
 use std::collections::BTreeMap;
 
@@ -16,31 +16,29 @@ use crate::yaml::{self, Entry, KnownKeys, Value};
 
 /// The line that begins frontmatter, and the characters that end it.
 const FENCE: &str = "---";
-/// Characters that have a meaning in YAML somewhere.
+/// Characters that have a meaning in YAML in some place.
 const SPECIAL: [char; 13] = [
     '{', '}', '[', ']', '*', '&', '#', '!', '|', '>', '%', '@', '`',
 ];
 
-/// Frontmatter as such a host has it.
+/// Frontmatter as such a host reads it.
 #[derive(Debug)]
 pub(crate) struct Quoted {
-    /// The top-level keys.
     pub(crate) entries: Vec<Entry>,
-    /// Where the body starts, in bytes.
+    /// Byte offset of the body.
     pub(crate) body_offset: usize,
 }
 
-/// Why such a host has no frontmatter of a file.
+/// The reason why such a host finds no frontmatter in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unread {
-    /// It does not begin with the line, or nothing ends it.
+    /// The file does not begin with a fence, or no fence ends the frontmatter.
     NoFence,
-    /// It is no YAML, with quotes neither.
+    /// The text is not YAML, even with quotes.
     NotYaml,
 }
 
 impl Unread {
-    /// The reason in words.
     pub(crate) const fn reason(self) -> &'static str {
         match self {
             Self::NoFence => {
@@ -53,9 +51,9 @@ impl Unread {
     }
 }
 
-/// Where the body starts for such a host, in a file with frontmatter that it cannot read; none where it can.
+/// The offset at which the body starts for such a host, in a file whose frontmatter it cannot read; nothing if it can.
 ///
-/// What it cannot read it passes over, unless it does not take it for frontmatter at all.
+/// Frontmatter that it cannot read is left out of the body; a file without fences is body as a whole.
 pub fn unread_body(bytes: &[u8]) -> Option<usize> {
     let text = String::from_utf8_lossy(bytes);
     match read(&text) {
@@ -78,7 +76,7 @@ pub(crate) fn read(text: &str) -> Result<Quoted, Unread> {
     })
 }
 
-/// What is between the fences, and where the body starts.
+/// The text between the fences, and the byte offset of the body.
 fn fenced(text: &str) -> Option<(&str, usize)> {
     let after = text.strip_prefix(FENCE)?;
     let line_end = after.find('\n')?;
@@ -96,7 +94,7 @@ fn fenced(text: &str) -> Option<(&str, usize)> {
 /// The entries of a text that is YAML without any repair.
 fn strict(text: &str) -> Option<Vec<Entry>> {
     let block = yaml::read_block(text, 2, KnownKeys::NONE);
-    // Whatever was repaired was said.
+    // Every repair leaves a diagnostic, so none but the one for size may be there.
     let is_size = |finding: &Diagnostic| finding.code == Code::FrontmatterTooLarge;
     block
         .diagnostics
@@ -105,7 +103,7 @@ fn strict(text: &str) -> Option<Vec<Entry>> {
         .then_some(block.entries)
 }
 
-/// The text with what Grove's reader refuses and a parser of YAML takes in another form, line by line.
+/// The text with each construct that Grove's reader refuses and a parser of YAML takes put in another form, line by line.
 fn smoothed(text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(plain_line).collect();
     blank_out_repeated(&mut lines);
@@ -120,7 +118,7 @@ fn plain_line(line: &str) -> String {
     let Some((key, value)) = key_and_value(&line) else {
         return line;
     };
-    // Tags and anchors say nothing about the text after them.
+    // A tag or an anchor does not change the text after it.
     if let Some(word) = value.split(' ').next()
         && (word.starts_with('!') || word.starts_with('&'))
         && let Some(rest) = value.strip_prefix(word)
@@ -134,7 +132,7 @@ fn plain_line(line: &str) -> String {
     line
 }
 
-/// Leaves the last of several top-level keys, and no merge key. Lines keep their numbers.
+/// Blanks out all but the last of repeated top-level keys, and merge keys. Lines keep their numbers.
 fn blank_out_repeated(lines: &mut [String]) {
     let key_of = |line: &String| {
         let is_top = !line.starts_with([' ', '#', '-', '"', '\'']);
@@ -158,7 +156,7 @@ fn blank_out_repeated(lines: &mut [String]) {
     }
 }
 
-/// The text with quotes around the values that have a character of YAML.
+/// The text with quotes around the values that have a character with a meaning in YAML.
 fn with_quotes(text: &str) -> String {
     let quoted = text.lines().map(|line| match key_and_value(line) {
         Some((key, value)) if wants_quotes(value) => format!("{key}: {}\n", in_quotes(value)),
@@ -167,7 +165,7 @@ fn with_quotes(text: &str) -> String {
     quoted.collect()
 }
 
-/// A key of letters, `_` and `-` that begins a line, and a value after a blank.
+/// The key of letters, `_` and `-` that begins a line, and its value, which follows a blank.
 fn key_and_value(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once(':')?;
     let is_key = !key.is_empty()
@@ -190,7 +188,7 @@ fn in_quotes(value: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-/// Whether a value is text for a parser of YAML: `42` and `true` are not, unless they are quoted.
+/// Returns true if a parser of YAML reads the value as text: `42` and `true` are not, unless they are quoted.
 pub(crate) fn is_text(value: &Value) -> bool {
     let Value::Text(scalar) = value else {
         return false;

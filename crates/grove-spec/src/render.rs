@@ -12,9 +12,9 @@ use crate::text::{one_line, visible};
 /// The widest part of a source line that is shown.
 const SNIPPET_CHARS: usize = 100;
 
-/// Renders a diagnostic, with the line it speaks of when the source is at hand.
+/// Renders a diagnostic, with the line that it is about if the source is given.
 ///
-/// The result ends with a line end and has no control characters but line ends.
+/// The result ends with a line end and has no other control characters but line ends.
 pub fn render(diagnostic: &Diagnostic, source: Option<&str>) -> String {
     let mut out = String::new();
     let message = one_line(&diagnostic.message);
@@ -38,7 +38,7 @@ pub fn render(diagnostic: &Diagnostic, source: Option<&str>) -> String {
     out
 }
 
-/// A diagnostic as one line that GitHub Actions shows at the place in the file; paths below `folder` are said from there.
+/// A diagnostic as one line that GitHub Actions shows at its place in the file; paths below `folder` are relative to it.
 pub fn annotation(diagnostic: &Diagnostic, folder: &Path) -> String {
     let level = match diagnostic.severity {
         Severity::Error => "error",
@@ -59,7 +59,7 @@ pub fn annotation(diagnostic: &Diagnostic, folder: &Path) -> String {
     line
 }
 
-/// Text of a workflow command, in which a sign that ends something is written as its number.
+/// Text of a workflow command, in which each character that would end something is percent-encoded.
 fn in_command(text: &str, is_property: bool) -> String {
     let text = text.replace('%', "%25");
     let text = text.replace('\r', "%0D").replace('\n', "%0A");
@@ -83,7 +83,7 @@ fn snippet(out: &mut String, source: &str, line: u32, column: u32) {
         return;
     }
     let column = column.saturating_sub(1) as usize;
-    // A long line is shown from a little before the place that matters.
+    // A long line is shown from a little before the column of the finding.
     let skip = if column + 20 > SNIPPET_CHARS {
         column.saturating_sub(20)
     } else {

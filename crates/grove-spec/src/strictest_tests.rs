@@ -1,5 +1,5 @@
-//! What restricts fails closed: every key that keeps a skill or an agent from something, with every value that it
-//! cannot have, in every format and also where the frontmatter has to be repaired.
+//! Tests that restrictions fail closed: every key that restricts a skill or an agent, with every value that it cannot
+//! have, in every format, and also where the frontmatter has to be repaired.
 
 use serde_json::{Value as Json, json};
 
@@ -12,7 +12,7 @@ use crate::malformed_values::Shape::Nothing;
 use crate::malformed_values::{MALFORMED, STARTS, in_toml};
 use crate::skill::{self, Parsed};
 
-/// The keys of agents that restrict, with what each counts as when it cannot be read.
+/// The keys of agents that restrict, each with the value that counts when it cannot be read.
 fn strictest_of_agents() -> Vec<(&'static str, Option<Json>)> {
     vec![
         ("tools", Some(json!([]))),
@@ -78,7 +78,7 @@ fn what_restricts_an_agent_and_cannot_be_read_means_the_strictest_and_an_error()
             .map(move |row| (row, format))
     }) {
         let is_list = matches!(key, "tools" | "extensions");
-        // There it is a mapping of switches, and is judged by the table of the host's own keys.
+        // In these formats `tools` is a mapping of switches, which the table of the host's own keys judges.
         let is_theirs = key == "tools" && matches!(format, Format::Opencode | Format::OpencodeJson);
         for (value, shape) in MALFORMED {
             // A contract may have keys of other programs.
@@ -140,7 +140,7 @@ fn a_list_of_tools_in_any_form_is_read_where_it_is_understood() {
     }
 }
 
-/// Keys of hosts that take something from an agent, with the formats in which they do.
+/// Keys of hosts that restrict an agent, each with the format in which it does.
 const OF_HOSTS: [(&str, Format); 24] = [
     ("disallowedTools", Format::Claude),
     ("disallowedTools", Format::Native),
@@ -175,7 +175,7 @@ fn what_a_host_restricts_and_nobody_can_read_leaves_the_agent_without_tools_and_
             if shape != Nothing || (format == Format::Codex && in_toml(value).is_none()) {
                 continue;
             }
-            // They may have patterns, and everything may be switched on.
+            // A mapping of these keys may have patterns, and may switch everything on.
             let is_rule = matches!(value, r#"{"*": true}"# | r#"{"a": {"b": true}}"#);
             if is_rule && matches!(key, "tools" | "permission" | "permissions") {
                 continue;
@@ -189,7 +189,7 @@ fn what_a_host_restricts_and_nobody_can_read_leaves_the_agent_without_tools_and_
             }
         }
     }
-    // Counter-cases: each is read.
+    // The counter-cases: each of these values can be read.
     for (key, value, format) in [
         ("disallowedTools", r#"{"Bash": true}"#, Format::Claude),
         ("disallowedTools", r#"["Bash"]"#, Format::Native),
@@ -251,7 +251,7 @@ fn what_restricts_a_skill_and_cannot_be_read_means_the_strictest_and_an_error() 
     }
 }
 
-/// Ways of writing a key that another reader would read, or a person would, which a repair could lose in a text.
+/// Ways of writing a key that another reader or a person would still read as the key, and that a repair could lose in a text.
 const WRITTEN: [&str; 18] = [
     "KEY: VALUE",
     "&x KEY: VALUE",
@@ -324,7 +324,7 @@ fn an_anchored_key_put_a_skill_into_the_catalog() {
     let parsed = skill_with("&x disable-model-invocation: true", STARTS[0]);
     assert_eq!(parsed.diagnostics[0].code, Code::YamlAnchor);
     assert!(!parsed.is_valid());
-    // Before a value it may be the beginning of a sentence.
+    // An anchor before a value may be the beginning of a sentence.
     assert!(skill_with("license: &c is no anchor", STARTS[0]).is_valid());
 }
 
@@ -363,7 +363,7 @@ fn a_key_written_otherwise_was_no_key() {
     ] {
         assert!(!skill_with(line, STARTS[0]).skill.model_invocable, "{line}");
     }
-    // What is only nearly one is said.
+    // A word that is only similar to a key is reported.
     for (line, is_said) in [
         ("disable-model-invocations: true", true),
         ("disable-modeI-invocation: true", true),
@@ -433,7 +433,7 @@ fn a_key_of_an_agent_written_otherwise_held_nobody() {
             let parsed = formats::read(text.as_bytes(), format).remove(0).parsed;
             assert!(!parsed.is_valid(), "{format:?} {line}: {parsed:?}");
         }
-        // A key that says so properly counts.
+        // A correctly written key counts.
         let text = format!("---\n{}tools: read\nTools: bash\n---\n", STARTS[0]);
         let parsed = formats::read(text.as_bytes(), format).remove(0).parsed;
         assert_eq!(parsed.agent.tools, Some(vec!["read".to_owned()]));
@@ -493,7 +493,7 @@ fn a_list_of_denied_tools_in_an_odd_form_denied_nothing() {
             );
         }
     }
-    // What is nearly one is said.
+    // A word that is only similar to a key is reported.
     let parsed = agent_with("disallowedTool", "bash", STARTS[0], Format::Claude);
     let warned = |finding: &Diagnostic| finding.severity == Severity::Warning;
     assert!(parsed.diagnostics.iter().any(warned), "{parsed:?}");

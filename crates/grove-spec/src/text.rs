@@ -1,24 +1,24 @@
-//! Text from files on its way out: cleaned where it becomes data, made visible where it is shown.
+//! Text from files on its way out: cleaned where it becomes data, made visible where it is shown to people.
 //!
-//! Control characters are dealt with after YAML, because a quoted escape passes every YAML parser.
+//! Control characters are handled after YAML, because a quoted escape passes every YAML parser.
 
 use std::borrow::Cow;
 
 use crate::hidden_text;
 
-/// Whether a character may never reach a terminal, a prompt or JSON as it is.
+/// Returns true for a character that may never reach a terminal, a prompt or JSON as it is.
 ///
-/// C0 but newline and tab, DEL, C1, the two Unicode separators that some readers take for line ends, and what is no
-/// character at all: XML may not have it.
+/// These are C0 but newline and tab, DEL, C1, the two Unicode separators that some readers take for line ends, and
+/// noncharacters, which XML may not have.
 pub const fn is_control(c: char) -> bool {
     matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}')
         || matches!(c, '\u{fdd0}'..='\u{fdef}')
         || (c as u32) & 0xfffe == 0xfffe
 }
 
-/// Whether a text is ASCII without a character that [`is_control`]: most texts are, and need no second look.
+/// Returns true for ASCII without a character that [`is_control`]: most texts are, and need no second check.
 pub fn is_plain(text: &str) -> bool {
-    // Without early exit, and with compares of signed bytes, the compiler makes wide compares of it.
+    // Without an early exit, and with comparisons of signed bytes, the compiler makes wide comparisons of this loop.
     let mut odd = false;
     for &b in text.as_bytes() {
         odd |= b.cast_signed() < 0x09;
@@ -28,12 +28,12 @@ pub fn is_plain(text: &str) -> bool {
     !odd
 }
 
-/// Whether a text has a character that [`is_control`].
+/// Returns true if a text has a character that [`is_control`].
 pub fn has_controls(text: &str) -> bool {
     !is_plain(text) && text.contains(is_control)
 }
 
-/// Whether a text stands on one line and has no control characters.
+/// Returns true if a text is on one line and has no control characters.
 pub fn is_line(text: &str) -> bool {
     !text.contains(|c: char| is_control(c) || matches!(c, '\n' | '\t'))
 }
@@ -47,7 +47,7 @@ pub fn without_controls(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Text for people: control characters, and those that people do not see, become visible escapes such as `\u{1b}`.
+/// Text for people: control and hidden characters become visible escapes such as `\u{1b}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let hidden = hidden_text::places(text);
     let is_odd = |c: char| is_control(c) || hidden_text::is_direction_control(c);
@@ -77,7 +77,7 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// Text in which no address has a user's name, a password or a token in it.
+/// Text without the user names, passwords and tokens of the addresses in it.
 pub fn without_credentials(text: &str) -> Cow<'_, str> {
     const MARK: &str = "://";
     if !text.contains(MARK) {
@@ -92,7 +92,7 @@ pub fn without_credentials(text: &str) -> Cow<'_, str> {
         let (address, others) = after.split_at(after.find(is_end).unwrap_or(after.len()));
         let (authority, _) = address.split_at(address.find('/').unwrap_or(address.len()));
         let is_port = |port: &str| port.bytes().all(|b| b.is_ascii_digit());
-        // A password may have a slash in it that nobody encoded.
+        // A password may have an unencoded slash in it.
         let is_cut = authority
             .split_once(':')
             .is_some_and(|(_, port)| !is_port(port));
@@ -139,7 +139,7 @@ pub fn counted(count: usize, noun: &str) -> String {
     }
 }
 
-/// How many names of a long list are shown.
+/// The most names that are shown of a long list.
 pub const NAMES_SHOWN: usize = 5;
 
 /// The first few names of a long list.
@@ -155,7 +155,7 @@ pub fn first_names(names: &[impl AsRef<str>]) -> String {
 
 /// Text with `&`, `<` and `>` replaced, so that it cannot end the element it is in.
 ///
-/// Quotes stay: between tags they mean nothing, a reader need not undo them, and they are not five characters more.
+/// Quotes stay: between tags they have no meaning, a reader need not undo them, and each would cost five characters.
 pub fn escape_xml(text: &str) -> Cow<'_, str> {
     if markup(text.as_bytes()).next().is_none() {
         return Cow::Borrowed(text);
@@ -171,22 +171,22 @@ pub fn escape_xml(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// The same with both quotes replaced, for the value of an attribute.
+/// Text escaped as in [`escape_xml`], with both quotes replaced too, for the value of an attribute.
 pub fn escape_xml_attribute(text: &str) -> String {
     let escaped = escape_xml(text).replace('"', "&quot;");
     escaped.replace('\'', "&#x27;")
 }
 
-/// How many characters, all of one byte, [`escape_xml`] adds to a text.
+/// The number of characters, all of one byte, that [`escape_xml`] adds to a text.
 pub fn added_by_escape_xml(text: &str) -> usize {
     let entities = markup(text.as_bytes());
     entities.map(|(_, entity)| entity.len() - 1).sum()
 }
 
-/// The bytes of a text that XML gives a meaning between tags, with what stands for them.
+/// The bytes of a text that have a meaning in XML between tags, with their entities.
 fn markup(bytes: &[u8]) -> impl Iterator<Item = (usize, &'static str)> {
-    // Setting up a wide search costs more than looking at a few dozen bytes; without early exit the compiler makes wide
-    // compares of it.
+    // Setting up a wide search costs more than a check of a few dozen bytes; without an early exit the compiler makes
+    // wide comparisons of the check.
     let may_have = bytes.len() >= 64
         || bytes
             .iter()
@@ -216,7 +216,7 @@ pub fn edits(a: &str, b: &str, allowed: usize) -> Option<usize> {
     Some(strsim::osa_distance(&a, &b)).filter(|count| *count <= allowed)
 }
 
-/// The word of those that are known that another one is nearly written as.
+/// The known word that is most nearly the written one.
 pub fn nearest<T: AsRef<str> + Ord>(written: &str, known: impl Iterator<Item = T>) -> Option<T> {
     let near = known.filter_map(|word| {
         let edits = edits(written, word.as_ref(), allowed_edits(word.as_ref()));
@@ -225,7 +225,7 @@ pub fn nearest<T: AsRef<str> + Ord>(written: &str, known: impl Iterator<Item = T
     near.min().map(|(_, word)| word)
 }
 
-/// How many edits from a known word somebody may be who meant it: in a short word one letter makes another word.
+/// The most edits that a slip may be away from a known word: in a short word, one letter makes another word.
 pub(crate) const fn allowed_edits(known: &str) -> usize {
     match known.len() {
         ..4 => 0,
@@ -281,7 +281,7 @@ mod tests {
             let Some(c) = char::from_u32(code) else {
                 continue;
             };
-            // Long enough for the wide compares and for what is left over after them.
+            // The text is long enough for the wide comparisons and for the bytes that are left over after them.
             for at in [0, 17, 40] {
                 let mut text = "x".repeat(40);
                 text.insert(at, c);

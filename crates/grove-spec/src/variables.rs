@@ -1,6 +1,6 @@
-//! Variables of the environment that nobody may hand to a program through a skill or a server.
+//! Environment variables that a skill or a server may not hand to a program.
 
-/// Variables that make loaders, shells, interpreters and tools run or load something else, and the mark of a run.
+/// Variables that make loaders, shells, interpreters and tools run or load other code, and the mark of a run.
 const REFUSED: &[&str] = &[
     "BASHOPTS",
     "BASH_ENV",
@@ -69,7 +69,7 @@ const REFUSED: &[&str] = &[
     "_JAVA_OPTIONS",
 ];
 
-/// The same by how they begin.
+/// The beginnings of the names of further refused variables.
 const REFUSED_STARTS: &[&str] = &[
     "BASH_FUNC_",
     "CARGO_",
@@ -79,7 +79,7 @@ const REFUSED_STARTS: &[&str] = &[
     "NPM_CONFIG_",
 ];
 
-/// Whether a variable is refused by its name, in any letters: some readers do not tell them apart.
+/// Returns true if a variable is refused by its name, in any case, since some readers do not tell cases apart.
 pub fn is_refused(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let mut starts = REFUSED_STARTS.iter();

@@ -1,21 +1,21 @@
 //! Patterns for paths: `*`, `?`, `[…]`, `{…,…}` and `**`.
 //!
-//! Whoever writes a pattern may mean harm, so it is bounded, and matched by an automaton in one pass over the path.
+//! A pattern may be written to do harm, so it is bounded, and matched by an automaton in one pass over the path.
 
 use std::fmt::Write as _;
 
 use regex::Regex;
 
-/// Characters of one pattern.
+/// The most characters of one pattern.
 const MAX_CHARS: usize = 400;
-/// Patterns that the braces of one may stand for.
+/// The most patterns that the braces of one may expand to.
 const MAX_ALTERNATIVES: usize = 64;
 
-/// Why a text is not used as a pattern, as it is said of the text.
+/// The reasons why a text is not used as a pattern, each to follow the text.
 const TOO_LONG: &str = "is too long for a pattern";
 const TOO_MANY: &str = "has braces that stand for too many patterns";
 
-/// A pattern that whole paths are compared with. A name that begins with a dot is matched only by a part that does.
+/// A pattern that whole paths are compared with. A name that begins with a dot is matched only by a part that does too.
 #[derive(Debug, Clone)]
 pub struct Wildcard {
     written: String,
@@ -31,7 +31,7 @@ impl PartialEq for Wildcard {
 impl Eq for Wildcard {}
 
 impl Wildcard {
-    /// Reads a pattern, or says why it is none. Empty parts and `.` say nothing.
+    /// Reads a pattern, or returns why it is none. Empty parts and `.` are ignored.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         if text.len() > MAX_CHARS {
             return Err(TOO_LONG);
@@ -57,22 +57,22 @@ impl Wildcard {
         })
     }
 
-    /// Whether a path is matched as a whole.
+    /// Returns true if the pattern matches the whole path.
     pub fn matches(&self, path: &str) -> bool {
         let names = path.split('/').filter(|name| !name.is_empty());
         let marked: Vec<String> = names.map(with_mark).collect();
-        // A path without a name is matched by nothing that says one, be it `*`.
+        // A path without a name is matched only by a pattern without a name, not by `*`.
         let is_nothing = self.written.trim_matches(['.', '/']).is_empty();
         marked.is_empty() == is_nothing && self.expression.is_match(&marked.join("/"))
     }
 }
 
-/// The expression for paths that parts stand for, of which `**` is any number of names; hidden ones are as others.
+/// The expression for the paths that parts match, where `**` is any number of names; hidden names count like others.
 pub fn path_expression(parts: &[&str]) -> Option<Regex> {
     whole(&expression(parts))
 }
 
-/// Stands in place of the dot that hides a name, and nothing but that dot stands for it.
+/// A mark in place of the dot that hides a name, so that only a written dot matches it.
 const HIDDEN: char = '\u{1}';
 
 fn with_mark(name: &str) -> String {
@@ -86,12 +86,12 @@ fn whole(expression: &str) -> Option<Regex> {
     Regex::new(&format!("^(?s:{expression})$")).ok()
 }
 
-/// Whether a text has what makes it a pattern.
+/// Returns true if a text has a character that makes it a pattern.
 pub fn is_wildcard(text: &str) -> bool {
     text.contains(['*', '?'])
 }
 
-/// The texts that the first braces with a comma stand for.
+/// The texts that the first braces with a comma expand to.
 fn first_braces(text: &str) -> Option<Vec<String>> {
     text.match_indices('{').find_map(|(open, _)| {
         let before = text.get(..open)?;
@@ -123,7 +123,7 @@ fn first_braces(text: &str) -> Option<Vec<String>> {
     })
 }
 
-/// An expression for parts: `**` stands for any number of names, and at the end for at least one.
+/// The expression for parts: `**` stands for any number of names, and at the end for at least one.
 fn expression(parts: &[impl AsRef<str>]) -> String {
     let mut all = String::new();
     for (at, part) in parts.iter().map(AsRef::as_ref).enumerate() {

@@ -1,6 +1,6 @@
 //! Enums whose values are words that people and programs read.
 
-/// An enum of words: each value is one row, and `as_str` gives the word that is shown to people and in JSON.
+/// An enum of words: each value is one row, and `as_str` returns the word that is shown to people and in JSON.
 #[macro_export]
 macro_rules! words {
     ($(#[$of_enum:meta])* $vis:vis enum $name:ident {

@@ -1,11 +1,11 @@
-//! What can go wrong with the file.
+//! The errors of the store.
 
 use grove_plan::{Damaged, Refused};
 
-/// Why something was not read or written.
+/// The reason why something was not read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// SQLite refused.
+    /// SQLite failed or refused.
     #[error("the journal could not be used")]
     Sqlite(#[from] rusqlite::Error),
     /// A newer program wrote the file.
@@ -13,12 +13,12 @@ pub enum StoreError {
         "the journal has version {found}, but this program knows {known}: a newer Grove wrote it"
     )]
     Newer {
-        /// The file's version.
+        /// The version of the file.
         found: i64,
-        /// The newest that this program knows.
+        /// The newest version that this program knows.
         known: i64,
     },
-    /// The event cannot follow what happened before it.
+    /// The event cannot follow the events before it.
     #[error("not recorded: {0}")]
     Refused(#[from] Refused),
     /// Another run has this id.
@@ -27,48 +27,48 @@ pub enum StoreError {
     /// There is no such run.
     #[error("there is no run `{0}`")]
     NoRun(String),
-    /// Several runs begin so.
+    /// Several runs have ids that begin so.
     #[error("several runs begin with `{given}`: {}", .ids.join(", "))]
     Ambiguous {
-        /// What was given.
+        /// The beginning that was given.
         given: String,
-        /// Some of them.
+        /// Some of the matching ids.
         ids: Vec<String>,
     },
-    /// The journal of a run says something that cannot be.
+    /// The journal of a run has an event that cannot follow.
     #[error("the journal of run {run} is damaged")]
     Damaged {
-        /// The run.
+        /// The id of the run.
         run: String,
-        /// What is wrong.
+        /// The damage that was found.
         source: Damaged,
     },
     /// A row cannot be read.
     #[error("the journal of run {run} has a row that cannot be read: {message}")]
     Row {
-        /// The run.
+        /// The id of the run.
         run: String,
-        /// What is wrong.
+        /// The reason why it cannot be read.
         message: String,
     },
-    /// The group of events that this one was in could not be written.
+    /// The group of events that this one belonged to could not be written.
     #[error("the journal could not be written: {0}")]
     Group(String),
     /// The store is closed.
     #[error("the journal is closed")]
     Closed,
-    /// There is no thread to write with.
+    /// The thread that writes could not be started.
     #[error("no thread to write the journal with")]
     Thread(#[source] std::io::Error),
 }
 
 impl StoreError {
-    /// Whether the event was judged and refused, and nothing is wrong with the file.
+    /// Returns true if the event was judged and refused, and nothing is wrong with the file.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Refused(_))
     }
 
-    /// Whether nothing was written and the file is well: the run is another one than was thought.
+    /// Returns true if nothing was written and the file is well: the run is not as the caller assumed.
     pub(crate) fn is_about_the_run(&self) -> bool {
         matches!(
             self,

@@ -5,7 +5,7 @@ use grove_spec::Digest;
 
 use crate::reading::LoadedRun;
 
-/// Where the chain of a run begins: with its id and its plan.
+/// The first hash in the chain of a run, made from its id and its plan.
 pub(crate) fn chain_start(run: &str, plan: &Plan) -> Digest {
     let mut bytes = b"grove-journal-1\n".to_vec();
     bytes.extend_from_slice(run.as_bytes());
@@ -36,18 +36,18 @@ pub enum ChainFault {
     /// The run is over, and there is no signature that says so.
     #[error("the end of the run was not signed, or its signature was removed")]
     NotSigned,
-    /// A signature is under something else than what is there.
+    /// A signature does not belong to the journal that is there.
     #[error("what was signed at event {0} differs from what is there")]
     Signature(u64),
-    /// Somebody else signed.
+    /// The signature was made with another key.
     #[error("event {0} was signed with a key that is not this installation's")]
     OtherKey(u64),
-    /// A text that an event names is missing or another one.
+    /// A text that an event names is missing or was changed.
     #[error("artifact {0} is missing or was changed")]
     Artifact(Digest),
 }
 
-/// Follows the chain from the plan to the head.
+/// Checks the chain from the plan to the head.
 pub(crate) fn verify(run: &LoadedRun, bodies: &[(u64, String, String)]) -> Option<ChainFault> {
     let mut before = chain_start(&run.id, &run.plan);
     for (expected, (seq, hash, body)) in (1..).zip(bodies) {
@@ -62,7 +62,7 @@ pub(crate) fn verify(run: &LoadedRun, bodies: &[(u64, String, String)]) -> Optio
     (before.to_string() != run.head).then_some(ChainFault::CutOff)
 }
 
-/// An event as it is written.
+/// The text of an event as it is written.
 pub(crate) fn body_of(event: &Event) -> Result<String, serde_json::Error> {
     serde_json::to_string(event)
 }

@@ -4,7 +4,7 @@
 //! effects, and the long texts it refers to. [`grove_plan::advance`] decides in that transaction whether the event may be
 //! recorded, so that two processes cannot both be right.
 //!
-//! Not here: who executes effects, clocks, and what a run means to a person.
+//! Not here: the execution of effects, clocks, and the meaning of a run to a person.
 
 mod error;
 mod journal;
@@ -32,46 +32,46 @@ pub use writer::{Appended, Pruned, Submitted};
 use reading::LongRuns;
 use writer::Job;
 
-/// How long a program waits for another one to finish its transaction.
+/// The longest wait for another program to finish its transaction.
 const BUSY: Duration = Duration::from_secs(20);
-/// Jobs that may wait for the writer; whoever has more waits itself.
+/// The most jobs that may wait for the writer; further callers wait until there is room.
 const QUEUE: usize = 4_096;
 
 /// Everything a run begins with.
 #[derive(Debug, Clone)]
 pub struct Submission {
-    /// Its id.
+    /// The id of the new run.
     pub id: String,
-    /// What it does.
+    /// The plan that it executes.
     pub plan: Plan,
-    /// What was asked for, as JSON.
+    /// The request that it came from, as JSON.
     pub request: String,
-    /// One line for people.
+    /// A title of one line for people.
     pub title: String,
-    /// The folder it was asked for in.
+    /// The folder from which it was requested.
     pub folder: String,
     /// The hash of the owner's token.
     pub owner: grove_spec::Digest,
-    /// Submitting the same key twice gives one run.
+    /// A key with which a second submission leads to the same run.
     pub key: Option<String>,
-    /// The child that asks for it.
+    /// The child that requests it.
     pub parent: Option<Parent>,
-    /// What an earlier run of the same plan came to, and that run, whose texts this one shares.
+    /// An earlier run of the same plan, whose texts this run shares, and the results of its nodes.
     pub again: Option<(String, BTreeMap<NodeId, Reused>)>,
     /// Texts that the plan names by digest.
     pub artifacts: Vec<Vec<u8>>,
-    /// When.
+    /// The time of the submission.
     pub at: Times,
 }
 
 /// A fact to be recorded.
 #[derive(Debug, Clone)]
 pub struct Draft {
-    /// What happened.
+    /// The fact that has happened.
     pub fact: Fact,
     /// Texts that it names by digest.
     pub artifacts: Vec<Vec<u8>>,
-    /// When.
+    /// The time of the event.
     pub at: Times,
 }
 
@@ -84,19 +84,19 @@ pub struct Store {
     jobs: Option<SyncSender<Job>>,
     writer: Option<JoinHandle<()>>,
     reader: Mutex<Connection>,
-    /// So that a long journal is not read from its beginning at every look. Taken while the reader is held.
+    /// Long journals in memory, so that each look reads only their new events. Locked while the reader is held.
     long_runs: Mutex<LongRuns>,
-    /// Signs the ends of runs; without it nothing is signed, and signatures are not looked at.
+    /// The key for the ends of runs; without it nothing is signed, and signatures are not checked.
     key: Option<SigningKey>,
 }
 
 impl Store {
-    /// Opens the file, making it or bringing it to the newest version. Its folder has to be there.
+    /// Opens the file, creating or migrating it to the newest version. Its folder must exist.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Self::open_with(path, None)
     }
 
-    /// The same, and whenever a run is over, that is signed.
+    /// Opens the file like [`Self::open`], and signs the end of every run with a key.
     pub fn open_signing(path: &Path, key: SigningKey) -> Result<Self, StoreError> {
         Self::open_with(path, Some(key))
     }
@@ -122,18 +122,18 @@ impl Store {
         })
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The key that signs.
+    /// Returns the key that signs.
     pub fn key(&self) -> Option<&SigningKey> {
         self.key.as_ref()
     }
 
     fn reader(&self) -> MutexGuard<'_, Connection> {
-        // A reader that panicked has left nothing half done.
+        // A reader that panicked left nothing half done.
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -145,7 +145,7 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // The writer ends when nobody can give it work, and what was given is written before.
+        // The writer writes the jobs that are queued, and ends when no sender is left.
         self.jobs = None;
         if let Some(writer) = self.writer.take() {
             let _ = writer.join();
@@ -153,7 +153,7 @@ impl Drop for Store {
     }
 }
 
-/// Whether SQLite's own check finds the file whole; what is wrong with it otherwise.
+/// Runs SQLite's own check of the file and returns the faults that it finds; none if the file is whole.
 pub fn check_file(path: &Path) -> Result<Vec<String>, StoreError> {
     let connection = connect(path)?;
     let mut statement = connection.prepare("PRAGMA quick_check")?;

@@ -1,4 +1,4 @@
-//! What is in the file. Reads are short, so that the write-ahead log can be folded back.
+//! Reading the file. Reads are short, so that SQLite can fold the write-ahead log back into it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -13,12 +13,12 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use crate::journal::{ChainFault, verify};
 use crate::{Store, StoreError, signing};
 
-/// Runs that a list has when nobody says how many.
+/// The most runs of a list without a limit of its own.
 const LISTED: usize = 50;
-/// Events from which on a journal is kept folded. Each child of a run looks at it several times: a thousand children of one
-/// list took 350 ms each when every look read and folded all of it.
+/// The number of events from which on a journal is kept folded. Each child of a run looks at it several times: a thousand
+/// children of one list took 350 ms each when every look read and folded all of it.
 const LONG: usize = 256;
-/// Long journals that are kept.
+/// The most long journals that are kept.
 const MAX_KEPT: usize = 8;
 
 /// Long journals as they were last seen, by the id of the run.
@@ -27,32 +27,32 @@ pub(crate) type LongRuns = BTreeMap<String, LoadedRun>;
 /// One run in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRow {
-    /// Its id.
+    /// The id of the run.
     pub id: String,
-    /// One line for people.
+    /// A title of one line for people.
     pub title: String,
-    /// The folder it was asked for in.
+    /// The folder from which it was requested.
     pub folder: String,
-    /// How far it is.
+    /// The word for its state.
     pub state: String,
-    /// Why it is so.
+    /// The reason for that state.
     pub reason: Option<String>,
-    /// When it was submitted, in milliseconds since 1970.
+    /// The time of its submission, in milliseconds since 1970.
     pub submitted_at: u64,
-    /// When something happened last.
+    /// The time of its last event, in the same unit.
     pub changed_at: u64,
-    /// When it ended.
+    /// The time of its end, in the same unit.
     pub ended_at: Option<u64>,
-    /// Tokens that count.
+    /// The tokens that count against limits.
     pub tokens: u64,
-    /// Whether its owner has the result.
+    /// Set if its owner has the result.
     pub acknowledged: bool,
-    /// The run of the child that asked for it.
+    /// The run of the child that requested it.
     pub parent: Option<String>,
 }
 
 impl RunRow {
-    /// The word that people read for how far it is: of a run that is complete there is a reason where its work does not
+    /// The word for its state that people read: a complete run with a reason is shown as rejected, because its work does not
     /// count.
     pub fn shown(&self) -> &str {
         match &self.reason {
@@ -62,57 +62,57 @@ impl RunRow {
     }
 }
 
-/// Which runs are listed.
+/// The choice of the runs to list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunFilter {
-    /// Only those that are not over.
+    /// Lists only the runs that are not over.
     pub only_open: bool,
-    /// Only those that ended before this time, in milliseconds since 1970.
+    /// Lists only the runs that ended before this time, in milliseconds since 1970.
     pub ended_before: Option<u64>,
-    /// How many at most, the newest first; fifty when nothing is said.
+    /// The most runs to list, the newest first; fifty if there is no number.
     pub most: Option<usize>,
 }
 
-/// An effect that is to be done.
+/// An effect that is to be done or under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenRow {
-    /// The run.
+    /// The id of its run.
     pub run: String,
-    /// The effect.
+    /// The id of the effect.
     pub effect: EffectId,
-    /// What is to be done.
+    /// The command to be done.
     pub command: Command,
-    /// How many holders it has had.
+    /// The number of holders that it has had.
     pub epoch: u32,
-    /// Who does it.
+    /// The process that does it.
     pub holder: Option<Holder>,
-    /// When it was opened, on the wall clock.
+    /// The time at which it was opened, on the wall clock.
     pub opened_at: u64,
-    /// When it was opened, on the boot clock.
+    /// The time at which it was opened, on the boot clock.
     pub opened_boot: u64,
 }
 
 /// A run with its journal folded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadedRun {
-    /// Its id.
+    /// The id of the run.
     pub id: String,
-    /// What it does.
+    /// The plan that it executes.
     pub plan: Arc<Plan>,
-    /// What was asked for, as JSON.
+    /// The request that it came from, as JSON.
     pub request: String,
-    /// What it has come to.
+    /// The state after its last event.
     pub state: State,
-    /// Its journal.
+    /// The events of its journal.
     pub events: Vec<Arc<Event>>,
     /// The hash of its last event.
     pub head: String,
-    /// The child that asked for it.
+    /// The child that requested it.
     pub parent: Option<Parent>,
 }
 
 impl Store {
-    /// Runs, the newest first.
+    /// Returns the runs that a filter chooses, the newest first.
     pub fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
         let connection = self.reader();
         let mut statement = connection.prepare_cached(
@@ -129,14 +129,14 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// How many runs there are.
+    /// Returns the number of runs.
     pub fn count(&self) -> Result<u64, StoreError> {
         let connection = self.reader();
         let mut statement = connection.prepare_cached("SELECT count(*) FROM runs")?;
         Ok(statement.query_row([], |row| Ok(unsigned(row.get(0)?)))?)
     }
 
-    /// How many of them are not over.
+    /// Returns the number of runs that are not over.
     pub fn count_open(&self) -> Result<usize, StoreError> {
         let connection = self.reader();
         let mut statement =
@@ -145,16 +145,16 @@ impl Store {
         Ok(usize::try_from(count).unwrap_or(0))
     }
 
-    /// The one run whose id is given, or begins so.
+    /// Returns the one run with the given id, or with an id that begins with it.
     pub fn find(&self, given: &str) -> Result<String, StoreError> {
         let no_run = || StoreError::NoRun(given.to_owned());
-        // Ids are letters and digits; anything else is a path or a pattern and never an id.
+        // Ids are letters and digits; a text with other characters is a path or a pattern and never an id.
         if given.is_empty() || !given.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
             return Err(no_run());
         }
         let connection = self.reader();
         let mut statement = connection.prepare_cached(
-            // `{` is what follows the last digit of an id.
+            // `{` is above every character of an id.
             "SELECT id FROM runs WHERE id >= ?1 AND id < ?1 || '{' ORDER BY id LIMIT 6",
         )?;
         let rows = statement.query_map([given], |row| row.get::<_, String>(0))?;
@@ -170,7 +170,7 @@ impl Store {
         }
     }
 
-    /// A run with its journal.
+    /// Returns a run with its journal.
     pub fn load(&self, run: &str) -> Result<LoadedRun, StoreError> {
         let connection = self.reader();
         let kept = || {
@@ -197,12 +197,12 @@ impl Store {
         Ok(loaded)
     }
 
-    /// The child that asked for a run.
+    /// Returns the child that requested a run.
     pub fn parent(&self, run: &str) -> Result<Option<Parent>, StoreError> {
         Ok(load_rows(&self.reader(), run)?.parent)
     }
 
-    /// How far a run is: its state, and whether it is over.
+    /// Returns the state of a run, and true if it is over.
     pub fn state_of(&self, run: &str) -> Result<(String, bool), StoreError> {
         let connection = self.reader();
         let mut statement = connection
@@ -212,7 +212,7 @@ impl Store {
         found.ok_or_else(|| StoreError::NoRun(run.to_owned()))
     }
 
-    /// The runs that a child asked for and that are not over.
+    /// Returns the runs that a child requested and that are not over.
     pub fn open_below(&self, run: &str, of: &Attempt) -> Result<Vec<String>, StoreError> {
         let connection = self.reader();
         let mut statement = connection.prepare_cached(
@@ -224,13 +224,13 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// What a run does, and what was asked for, as JSON; its journal is not read.
+    /// Returns the plan of a run and its request as JSON, without reading its journal.
     pub fn plan(&self, run: &str) -> Result<(Arc<Plan>, String), StoreError> {
         let loaded = load_rows(&self.reader(), run)?;
         Ok((loaded.plan, loaded.request))
     }
 
-    /// What a run was asked for, as JSON.
+    /// Returns the request of a run, as JSON.
     pub fn request(&self, run: &str) -> Result<String, StoreError> {
         let connection = self.reader();
         let mut statement =
@@ -239,17 +239,17 @@ impl Store {
         found.ok_or_else(|| StoreError::NoRun(run.to_owned()))
     }
 
-    /// The events of a run after one of them.
+    /// Returns the events of a run after the one with a number.
     pub fn events_after(&self, run: &str, seq: u64) -> Result<Vec<Event>, StoreError> {
         events_after(&self.reader(), run, seq)
     }
 
-    /// Everything that is to be done or under way.
+    /// Returns all effects that are to be done or under way.
     pub fn outbox(&self) -> Result<Vec<OpenRow>, StoreError> {
         self.open_rows(None)
     }
 
-    /// The same of one run.
+    /// Returns the effects of one run that are to be done or under way.
     pub fn outbox_of(&self, run: &str) -> Result<Vec<OpenRow>, StoreError> {
         self.open_rows(Some(run))
     }
@@ -292,7 +292,7 @@ impl Store {
         Ok(all)
     }
 
-    /// A text by its digest, if it is there and is the text of that digest.
+    /// Returns the text of a digest, if it is there and unchanged.
     pub fn artifact(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         let connection = self.reader();
         let mut statement =
@@ -303,21 +303,21 @@ impl Store {
             .filter(|bytes| Digest::of(bytes) == *digest))
     }
 
-    /// A number that changes whenever another connection has written, for whoever waits for news.
+    /// Returns a number that changes whenever another connection has written, for callers that wait for news.
     pub fn data_version(&self) -> Result<u64, StoreError> {
         let connection = self.reader();
         let version: i64 = connection.pragma_query_value(None, "data_version", |row| row.get(0))?;
         Ok(unsigned(version))
     }
 
-    /// Whether a run was pruned.
+    /// Returns true if a run was pruned.
     pub fn is_pruned(&self, run: &str) -> Result<bool, StoreError> {
         let connection = self.reader();
         let mut statement = connection.prepare_cached("SELECT 1 FROM tombstones WHERE id = ?1")?;
         Ok(statement.exists([run])?)
     }
 
-    /// Follows the chain of hashes of a run, looks at the texts it speaks of and, with a key, at its signatures.
+    /// Checks the chain of hashes of a run, the texts that it refers to and, with a key, its signatures.
     pub fn verify(&self, run: &str) -> Result<Option<ChainFault>, StoreError> {
         let connection = self.reader();
         let loaded = load_rows(&connection, run)?;
@@ -363,14 +363,14 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     })
 }
 
-/// A run with its journal folded.
+/// Loads a run with its journal folded.
 pub(crate) fn load(connection: &Connection, run: &str) -> Result<LoadedRun, StoreError> {
     let mut loaded = load_rows(connection, run)?;
     read_on(connection, &mut loaded)?;
     Ok(loaded)
 }
 
-/// Takes in what was recorded since.
+/// Adds the events that were recorded since the last one.
 fn read_on(connection: &Connection, loaded: &mut LoadedRun) -> Result<(), StoreError> {
     for event in events_after(connection, &loaded.id, loaded.state.seq)? {
         let seq = event.seq;
@@ -389,7 +389,7 @@ fn head_of(connection: &Connection, run: &str) -> Result<String, StoreError> {
     found.ok_or_else(|| StoreError::NoRun(run.to_owned()))
 }
 
-/// The row of a run; its journal is not read.
+/// Loads the row of a run without its journal.
 fn load_rows(connection: &Connection, run: &str) -> Result<LoadedRun, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT plan, request, head, parent, parent_node, parent_try FROM runs JOIN plans ON run = id WHERE id = ?1",
@@ -459,7 +459,7 @@ fn bodies_after(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// SQLite's integers are signed; ours are never below zero.
+/// Converts SQLite's signed integers; ours are never below zero.
 fn unsigned(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }

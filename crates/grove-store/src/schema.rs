@@ -1,4 +1,4 @@
-//! The tables, and how an older file becomes a newer one.
+//! The tables, and the migration of an older file to the newest version.
 //!
 //! Everything is readable with plain SQL; docs/reference/journal.md says what the columns mean.
 
@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::StoreError;
 
-/// What each version added, oldest first. The number of a version is its place in this list.
+/// The additions of each version, oldest first. The number of a version is its place in this list.
 const MIGRATIONS: &[&str] = &["
     -- One row a run: what people list. It is rewritten with every event and can be made anew from the journal.
     CREATE TABLE runs (
@@ -93,17 +93,17 @@ const MIGRATIONS: &[&str] = &["
     CREATE INDEX runs_by_parent ON runs (parent) WHERE parent IS NOT NULL;
 "];
 
-/// The version that this program writes.
+/// The number of the version that this program writes.
 pub(crate) fn newest() -> i64 {
     i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
 }
 
-/// Brings a file to the newest version. One that a newer program wrote is left alone.
+/// Migrates a file to the newest version. A file of a newer program is left alone.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     if version(connection)? == newest() {
         return Ok(());
     }
-    // Two programs may start at once: the version is looked at again by whoever may write.
+    // Two programs may start at once: the one that gets the write lock reads the version again.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&transaction)?;
     if found > newest() {

@@ -1,7 +1,8 @@
 //! Signatures under the ends of runs, with a key of this installation.
 //!
-//! The chain of hashes shows a change to one who knows its head; the signature is that knowledge. Whoever can read the key can
-//! sign too: it keeps out what cannot, such as a sandboxed command, and not another program of the same person.
+//! The chain of hashes shows a change only to a reader who knows its head, which the signature records. A program that
+//! can read the key can sign too: it keeps out one that cannot, such as a sandboxed command, and not another program of the
+//! same person.
 
 use std::sync::Arc;
 
@@ -20,19 +21,19 @@ pub struct SigningKey {
 }
 
 impl SigningKey {
-    /// The key that grows from a secret of 32 bytes; none from any other number of bytes.
+    /// Returns the key that is derived from a secret of 32 bytes; none from any other number of bytes.
     pub fn from_seed(seed: &[u8]) -> Option<Self> {
         let pair = Ed25519KeyPair::from_seed_unchecked(seed).ok()?;
         let pair = Arc::new(pair);
         Some(Self { pair })
     }
 
-    /// What everybody may know of it.
+    /// Returns the public part of the key.
     pub fn public(&self) -> &[u8] {
         self.pair.public_key().as_ref()
     }
 
-    /// A signature.
+    /// Returns the signature of some bytes.
     pub fn sign(&self, bytes: &[u8]) -> Vec<u8> {
         self.pair.sign(bytes).as_ref().to_vec()
     }
@@ -44,7 +45,7 @@ impl std::fmt::Debug for SigningKey {
     }
 }
 
-/// Signs a run as it is in the file now.
+/// Signs the current content of a run in the file.
 pub(crate) fn sign(
     connection: &Connection,
     key: &SigningKey,
@@ -62,7 +63,7 @@ pub(crate) fn sign(
     Ok(())
 }
 
-/// What is signed: the head of the chain, what was asked for, and which texts the run speaks of.
+/// The text that is signed: the head of the chain, and the digests of the request and of the list of texts.
 fn signed_text(
     connection: &Connection,
     run: &str,
@@ -85,7 +86,7 @@ fn beginning(run: &str, seq: i64, head: &str) -> String {
     format!("grove-ledger-1\n{run}\n{seq}\n{head}\n")
 }
 
-/// Looks at the signatures of a run whose chain of hashes holds.
+/// Checks the signatures of a run whose chain of hashes is whole.
 pub(crate) fn verify(
     connection: &Connection,
     key: &SigningKey,
@@ -111,7 +112,7 @@ pub(crate) fn verify(
         let is_what_is_there = match head {
             None => false,
             Some(head) if is_last => signed == signed_text(connection, &run.id, seq, head)?,
-            // A run that went on speaks of more texts now than it did when it was over before.
+            // A run that went on after an end may refer to more texts now than at that end.
             Some(head) => signed.starts_with(&beginning(&run.id, seq, head)),
         };
         let public = UnparsedPublicKey::new(&ED25519, public);

@@ -1,4 +1,4 @@
-//! The one thread that writes. What arrives while a commit is under way is written together in the next.
+//! The one thread that writes. Jobs that arrive during a commit are written together in the next.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,50 +16,49 @@ use crate::reading;
 use crate::signing::{self, SigningKey};
 use crate::{Draft, Store, StoreError, Submission};
 
-/// Events that are written in one commit at most, so that nobody waits for ever.
+/// The most jobs that are written in one commit, so that no caller waits for ever.
 const GROUP: usize = 256;
-/// Runs whose state is kept in memory.
+/// The most runs whose state is kept in memory.
 const KEPT: usize = 4_096;
 
-/// What became of a submission.
+/// The result of a submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submitted {
-    /// The run: the one that the key was given to, if it was given before.
+    /// The id of the run; for a key that was used before, the id of the earlier run.
     pub run: String,
-    /// Whether the run is new.
+    /// Set if the run is new.
     pub is_new: bool,
 }
 
 /// An event that was recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Appended {
-    /// The event.
+    /// The event as it was recorded.
     pub event: Event,
-    /// What follows from it.
+    /// The changes that follow from it.
     pub step: Step,
-    /// The attempts that were sent something which they have not heard, one for each message.
+    /// The attempts with messages that they have not heard yet, one entry for each message.
     pub unheard: Vec<Attempt>,
-    /// Whether the run is over.
+    /// Set if the run is over.
     pub is_over: bool,
-    /// Whether the child that tells it was told to stop, by this or by something before: it makes no further request.
+    /// Set if the child that reports the event was told to stop, now or before: it makes no further request.
     pub is_stopping: bool,
-    /// Other runs in which something follows from it: those above.
+    /// The runs in which more follows from it: those above, and this one if they stop it.
     pub others: Vec<String>,
 }
 
-/// What pruning took away.
+/// The counts of one pruning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// Runs.
+    /// The number of removed runs.
     pub runs: usize,
-    /// Artifacts that no other run speaks of.
+    /// The number of removed artifacts, to which no other run refers.
     pub artifacts: usize,
 }
 
-/// Receives what came of a job, on the writer's thread.
+/// Receives the result of a job, on the writer's thread.
 type Reply<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
 
-/// Something to be written.
 pub(crate) enum Job {
     Submit(Box<Submission>, Reply<Submitted>),
     Append(String, Box<Draft>, Reply<Appended>),
@@ -67,12 +66,12 @@ pub(crate) enum Job {
 }
 
 impl Store {
-    /// Begins a run; a key that was given before leads to the run it was given to.
+    /// Starts a run; a key that was used before leads to the earlier run.
     pub fn submit(&self, submission: Submission) -> Result<Submitted, StoreError> {
         self.wait(|reply| Job::Submit(Box::new(submission), reply))
     }
 
-    /// The same without waiting: `done` is called on the writer's thread and must not block.
+    /// Starts a run without waiting: `done` is called on the writer's thread and must not block.
     pub fn submit_then(
         &self,
         submission: Submission,
@@ -81,12 +80,12 @@ impl Store {
         self.send(Job::Submit(Box::new(submission), Box::new(done)))
     }
 
-    /// Records a fact, and gives back what follows when it is durable.
+    /// Records a fact, and returns its consequences once it is durable.
     pub fn append(&self, run: &str, draft: Draft) -> Result<Appended, StoreError> {
         self.wait(|reply| Job::Append(run.to_owned(), Box::new(draft), reply))
     }
 
-    /// The same without waiting: `done` is called on the writer's thread and must not block.
+    /// Records a fact without waiting: `done` is called on the writer's thread and must not block.
     pub fn append_then(
         &self,
         run: &str,
@@ -96,8 +95,8 @@ impl Store {
         self.send(Job::Append(run.to_owned(), Box::new(draft), Box::new(done)))
     }
 
-    /// Takes runs away with everything that only they have, and leaves a tombstone for each. Runs that are not over
-    /// are left alone.
+    /// Removes runs with everything that only they have, and leaves a tombstone for each. Runs that are not over are left
+    /// alone.
     pub fn prune(&self, runs: Vec<String>, at: Times) -> Result<Pruned, StoreError> {
         self.wait(|reply| Job::Prune(runs, at, reply))
     }
@@ -112,7 +111,7 @@ impl Store {
     }
 }
 
-/// Writes until nobody can give work any more.
+/// Writes jobs until no sender is left.
 pub(crate) fn run(connection: Connection, key: Option<SigningKey>, jobs: &Receiver<Job>) {
     let mut writer = Writer {
         connection,
@@ -136,10 +135,10 @@ struct KnownRun {
     parent: Option<Parent>,
 }
 
-/// What the writer knows beside the file.
+/// The data that the writer keeps beside the file.
 struct KnownRuns {
     runs: HashMap<String, KnownRun>,
-    /// Signs the ends of runs.
+    /// The key that signs the ends of runs.
     key: Option<SigningKey>,
 }
 
@@ -148,11 +147,11 @@ struct Writer {
     known: KnownRuns,
 }
 
-/// A reply that is sent once the group is durable, or with the reason why it is not.
+/// A reply that is sent once the group is durable, or with the reason why it could not be written.
 type Pending = Box<dyn FnOnce(Option<&StoreError>) + Send>;
 
 impl Writer {
-    /// Writes a group in one commit. A refused event leaves the others of its group alone; a failed commit fails all.
+    /// Writes a group in one commit. A refused event does not affect the others of its group; a failed commit fails all.
     fn write(&mut self, group: Vec<Job>) {
         let mut pending: Vec<Pending> = Vec::with_capacity(group.len());
         if self.known.runs.len() > KEPT {
@@ -166,7 +165,7 @@ impl Writer {
                 for job in group {
                     pending.push(do_job(&transaction, known, &mut fault, job));
                 }
-                // What a job left half done is undone with the whole group.
+                // The half-done work of a failed job is undone with the whole group.
                 match fault {
                     Some(fault) => Err(StoreError::Group(fault)),
                     None => transaction.commit().map_err(StoreError::from),
@@ -179,7 +178,7 @@ impl Writer {
             }
         };
         if result.is_err() {
-            // What memory says is not what the file says.
+            // The states in memory are ahead of the file.
             self.known.runs.clear();
         }
         let error = result.err();
@@ -189,7 +188,7 @@ impl Writer {
     }
 }
 
-/// A reply for a job that was never looked at.
+/// Makes a reply for a job that was never started.
 fn refuse(job: Job) -> Pending {
     match job {
         Job::Submit(_, reply) => pending(Err(StoreError::Closed), reply),
@@ -217,7 +216,7 @@ fn with_sources(error: &StoreError) -> String {
     text
 }
 
-/// Does one job; what it says is sent when the group is durable.
+/// Does one job; its reply is sent when the group is durable.
 fn do_job(
     transaction: &Transaction<'_>,
     known: &mut KnownRuns,
@@ -345,7 +344,7 @@ fn submit(
     })
 }
 
-/// Records an event; what the run spent by it is recorded in all runs above, in the same transaction.
+/// Records an event, and in the same transaction the usage that it adds to all runs above.
 fn append(
     transaction: &Transaction<'_>,
     known: &mut KnownRuns,
@@ -364,7 +363,7 @@ fn append(
         let at = appended.event.at;
         appended.others = spend_above(transaction, known, run, &spent, at)?;
     }
-    // Looked at last: a run above may have had it stopped.
+    // This comes last, because a run above may have had the child stopped.
     if let Some(of) = appended.event.fact.told_by() {
         let state = known.runs.get(run).map(|current| &current.state);
         let attempt = state.and_then(|state| state.attempt(of));
@@ -373,7 +372,7 @@ fn append(
     Ok(appended)
 }
 
-/// Refuses that somebody goes on whose tree has nothing left: its own run may not know.
+/// Refuses to let a run go on if a run above it has nothing left, which the run itself may not know.
 fn check_left_above(
     transaction: &Transaction<'_>,
     known: &mut KnownRuns,
@@ -381,7 +380,7 @@ fn check_left_above(
 ) -> Result<(), StoreError> {
     let mut above = up_to_date(transaction, known, run)?.parent.clone();
     while let Some(Parent { run, of }) = above.take() {
-        // One that was pruned counts nothing any more.
+        // A run that was pruned has no limits any more.
         let current = match up_to_date(transaction, known, &run) {
             Err(StoreError::NoRun(_)) => return Ok(()),
             current => current?,
@@ -394,7 +393,7 @@ fn check_left_above(
     Ok(())
 }
 
-/// What a run spent that a child asked for.
+/// The usage of a run that a child requested.
 struct SpentBelow {
     parent: Parent,
     usage: Usage,
@@ -427,7 +426,7 @@ fn append_to(
         _ => written,
     };
     if let Err(error) = signed {
-        // The state went ahead of the file; whoever comes next reads it again.
+        // The state is ahead of the file; the next use reads it again.
         known.runs.remove(run);
         return Err(StoreError::Group(with_sources(&error)));
     }
@@ -456,7 +455,7 @@ fn append_to(
     Ok((appended, spent))
 }
 
-/// Records what a run spent in every run above it, in the same transaction. Where one of them has come to an end by that,
+/// Records the usage of a run in every run above it, in the same transaction. If one of them comes to its end by that,
 /// this run ends too.
 fn spend_above(
     transaction: &Transaction<'_>,
@@ -488,7 +487,7 @@ fn spend_above(
     if is_ending && own.ended.is_none() && own.stop.is_none() {
         let wish = Fact::Wanted {
             by: format!("the run above it, {}", spent.parent.run),
-            // One that went on after it was stopped is told again.
+            // The number lets a run that went on after it was stopped be stopped again.
             id: format!("above-{}-{}", spent.parent.run, own.seq),
             wish: Wish::Stop { now: false },
         };
@@ -500,7 +499,7 @@ fn spend_above(
     Ok(others)
 }
 
-/// Records a fact in every run above; when one refuses it, none has it.
+/// Records a fact in every run above; if one refuses it, none has it.
 fn tell_above(
     transaction: &Transaction<'_>,
     known: &mut KnownRuns,
@@ -540,7 +539,7 @@ fn append_one(
     append_to(transaction, known, run, draft).map(|_| ())
 }
 
-/// What is known of a run, with what other processes have recorded since.
+/// The state of a run, with the events that other processes have recorded since.
 fn up_to_date<'a>(
     transaction: &Transaction<'_>,
     known: &'a mut KnownRuns,
@@ -636,7 +635,7 @@ fn write_outbox(
         _ => None,
     };
     for effect in step.opened.iter().chain(touched) {
-        // An effect may be opened and closed by one event.
+        // An effect may be opened and closed by the same event.
         let Some(open) = current.state.open.get(effect) else {
             continue;
         };
@@ -693,7 +692,7 @@ fn row_error(run: &str, error: &serde_json::Error) -> StoreError {
     }
 }
 
-/// SQLite's integers are signed.
+/// Converts to SQLite's signed integers.
 fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -1,9 +1,9 @@
-//! How much a catalog may take.
+//! The size limits of a catalog.
 
-/// What is counted.
+/// The unit in which text is counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Unit {
-    /// Unicode scalar values.
+    /// Characters, counted as Unicode scalar values.
     #[default]
     Chars,
     /// Bytes of UTF-8; four of them are about a token.
@@ -17,7 +17,7 @@ impl Unit {
     /// The size of a text.
     pub fn of(self, text: &str) -> usize {
         match self {
-            // Most texts are ASCII, and to know that is much less than to count.
+            // Most texts are ASCII, and checking that is much faster than counting.
             Self::Chars if text.is_ascii() => text.len(),
             Self::Chars => text.chars().count(),
             Self::Bytes => text.len(),
@@ -28,11 +28,11 @@ impl Unit {
 /// The hard limits of one catalog: every character of its text counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// How much text.
+    /// The most text that fits.
     pub size: usize,
-    /// Counted in what.
+    /// The unit of that size.
     pub unit: Unit,
-    /// How many entries.
+    /// The most entries that fit.
     pub entries: usize,
 }
 
@@ -55,7 +55,7 @@ impl Budget {
         }
     }
 
-    /// A size as it is asked for and shown: characters, or tokens rounded up.
+    /// Returns a size in the unit in which it is asked for and shown: characters, or tokens rounded up.
     pub const fn shown(&self, size: usize) -> (usize, &'static str) {
         match self.unit {
             Unit::Chars => (size, "characters"),

@@ -1,14 +1,14 @@
-//! A catalog within a number of tokens that somebody counts exactly.
+//! A catalog within a number of tokens that the caller counts exactly.
 
 use super::ladder::Ladder;
 use super::texts::Material;
 use super::{Catalog, Request, writing};
 use crate::snapshot::Snapshot;
 
-/// The catalog of the highest rung that `count` finds within `tokens`; of the lowest one if even that is over.
+/// Returns the catalog of the highest rung that `count` finds within `tokens`; the lowest one if even that is over.
 ///
-/// Tokens are not a sum over parts of a text, so the rung is found by halving. Whatever a token is, more of them lead to
-/// no lower rung, and the next rung does not fit: it was tried.
+/// Tokens are not a sum over parts of a text, so the rung is found by halving. Whatever `count` counts, a higher limit
+/// never leads to a lower rung, and the next rung was tried and does not fit.
 pub fn within_tokens(
     snapshot: &Snapshot,
     request: &Request<'_>,

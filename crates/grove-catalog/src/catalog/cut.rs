@@ -4,24 +4,24 @@
 use super::budget::Unit;
 use super::style::Style;
 
-/// What stands for text that was left out.
+/// The mark in place of text that was left out.
 const MARK: char = '…';
 
-/// A word that begins farther back than this from where the text must end is broken: a text without spaces would be
-/// nothing otherwise.
+/// The most characters to go back to a space. A word that begins farther back is broken, as a text without spaces would
+/// otherwise be cut to nothing.
 const NEAR: usize = 20;
 
 /// A beginning of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cut {
-    /// Where it ends, in bytes.
+    /// Its end in bytes.
     pub(crate) end: usize,
     /// Its characters, the mark included.
     pub(crate) length: usize,
 }
 
 impl Cut {
-    /// The text as it is shown.
+    /// Returns the text as it is shown.
     pub(crate) fn of(self, text: &str) -> String {
         let kept = text.get(..self.end).unwrap_or(text);
         if self.end >= text.len() {
@@ -32,12 +32,12 @@ impl Cut {
     }
 }
 
-/// A text in at most `room` characters.
+/// Shortens a text to at most `room` characters.
 pub fn shorten(text: &str, room: usize) -> String {
     if text.len() <= room {
         return text.to_owned();
     }
-    // Only the end is looked at closely: a word that begins at a space is cut as it would be from the beginning.
+    // Only the end is examined: a word that begins at a space is cut as it would be from the beginning of the text.
     let near_end = room.saturating_sub(2 * NEAR);
     let before = text.char_indices().nth(near_end).map_or(0, |(at, _)| at);
     let before = text.get(..before).unwrap_or_default();
@@ -59,7 +59,7 @@ fn cuts_after(text: &str, start: usize) -> impl Iterator<Item = Cut> + '_ {
     let mut since_space = 0;
     let mut trimmed = Cut {
         end: kept.len(),
-        // The mark is one more.
+        // The mark is one character more.
         length: kept.chars().count() + 1,
     };
     let places = after.char_indices().enumerate().map(Some).chain([None]);
@@ -85,7 +85,7 @@ fn cuts_after(text: &str, start: usize) -> impl Iterator<Item = Cut> + '_ {
     })
 }
 
-/// The costs of longer and longer cuts, each found from the one before it.
+/// The costs of longer and longer cuts, each computed from the one before it.
 pub(crate) struct CutCosts<'a> {
     text: &'a str,
     style: Style,
@@ -105,7 +105,7 @@ impl<'a> CutCosts<'a> {
         }
     }
 
-    /// What a cut costs that is no shorter than the last one asked about.
+    /// Returns the cost of a cut, which must be no shorter than the one before.
     pub(crate) fn of(&mut self, cut: Cut) -> usize {
         let more = self.text.get(self.end..cut.end).unwrap_or_default();
         self.kept += self.style.cost(more, self.unit);
@@ -116,7 +116,7 @@ impl<'a> CutCosts<'a> {
     }
 }
 
-/// Characters after which a text does not stop.
+/// Returns true for characters after which a text does not stop.
 fn is_loose(c: char) -> bool {
     c.is_whitespace()
         || matches!(
@@ -155,7 +155,7 @@ mod tests {
     fn a_text_without_spaces_is_broken() {
         assert_eq!(shorten(&"日本語".repeat(80), 50).chars().count(), 50);
         assert_eq!(shorten(&"a".repeat(500), 100).len(), 99 + MARK.len_utf8());
-        // A space that is near goes before that.
+        // A space that is near is preferred.
         let text = format!("short {}", "a".repeat(500));
         assert_eq!(shorten(&text, 20), "short…");
         assert_eq!(shorten(&text, 30), format!("short {}…", "a".repeat(23)));

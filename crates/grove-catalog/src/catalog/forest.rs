@@ -1,9 +1,9 @@
-//! What there is to show, as one tree that looks at no budget: skills, the branches they are children of, and groups.
+//! Everything that can be shown, as one tree made without a budget: skills, branches of skills, and groups.
 //!
 //! A folder of five skills or more is a group and a smaller one belongs to the folder around it; an only child takes the
-//! place of its group; where there are twelve skills or fewer there are no groups inside. Whatever has more than twelve
-//! children is divided (see `division`). A skill hangs on its nearest ancestor that may be shown, so that a parent which
-//! is switched off never hides its children.
+//! place of its group; where there are twelve skills or fewer there are no groups inside. Every node with more than
+//! twelve children is divided (see `division`). A skill is put below its nearest ancestor that may be shown, so that a
+//! parent which is switched off never hides its children.
 
 mod division;
 mod name_words;
@@ -24,42 +24,42 @@ pub(crate) type NodeId = usize;
 /// The node above all others.
 pub(crate) const EVERYTHING: NodeId = 0;
 
-/// A folder with fewer skills is no group, and a word that fewer names share makes none.
+/// The fewest skills that a folder needs to be a group, and the fewest names that must share a word to make one.
 const FEWEST: usize = 5;
 
-/// More children than this are divided.
+/// The most children of a node that is not divided.
 const MOST: usize = 12;
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind<'a> {
     /// A skill, by its index in the snapshot; with children it is a branch.
     Skill(usize),
     /// Skills that belong together.
     Group {
-        /// The root they are in; none where several are meant.
+        /// The root they are in; none if they are from several.
         root: Option<usize>,
         /// The folder below the root that they are in.
         path: &'a str,
-        /// Which part of the folder, with a slash at its end; empty for all of it.
+        /// The part of the folder, with a slash at its end; empty for all of it.
         part: String,
     },
 }
 
-/// One thing that can be an entry.
+/// A node that can become an entry.
 #[derive(Debug)]
 pub(crate) struct Node<'a> {
     pub(crate) kind: Kind<'a>,
     pub(crate) parent: Option<NodeId>,
     /// In the order of their first skills.
     pub(crate) children: Vec<NodeId>,
-    /// How many skills it stands for, itself included.
+    /// The number of skills it stands for, itself included.
     pub(crate) n_skills: usize,
-    /// Where it stands on the page: after what lies in it.
+    /// Its position on the page: after everything in it.
     pub(crate) place: usize,
     /// Its first skill, as a node.
     first: NodeId,
-    /// Skills in it, each branch as one.
+    /// The number of skills in it, each branch counted as one.
     n_items: usize,
 }
 
@@ -71,20 +71,20 @@ pub(crate) struct Forest<'a> {
     pub(crate) bottom_up: Vec<NodeId>,
     node_of: Vec<Option<NodeId>>,
     names: Vec<&'a str>,
-    /// By root: the folder that all its skills are in, which says nothing in the name of a group.
+    /// By root: the folder that all its skills are in, which is left out of the names of groups.
     common_folders: Vec<Option<&'a str>>,
-    /// Their words, once anything has to be divided.
+    /// The words of the names, once something has to be divided.
     words: Option<NameWords<'a>>,
-    /// How many groups bear a name, by the hash of root, folder and part.
+    /// The number of groups with one name, by the hash of root, folder and part.
     taken: BTreeMap<u64, usize>,
 }
 
-/// What makes a forest another one than that of the snapshot alone.
+/// The wishes of a request that change the forest of a snapshot.
 #[derive(Debug, Default)]
 pub(crate) struct Wishes<'r> {
     /// Addresses of skills that the reader already has.
     pub(crate) exclude: &'r [String],
-    /// Names, ids or addresses of skills that are not behind their branch.
+    /// Names, ids or addresses of skills that stand outside of their branch.
     pub(crate) pinned: &'r [String],
     /// Keys of branches whose children take their place.
     pub(crate) opened: &'r [String],
@@ -119,7 +119,7 @@ impl<'a> Forest<'a> {
         forest
     }
 
-    /// The node of a skill that may be shown, unless its children take its place.
+    /// Returns the node of a skill that may be shown, unless its children take its place.
     pub(crate) fn node_of(&self, skill: usize) -> Option<NodeId> {
         self.node_of.get(skill).copied().flatten()
     }
@@ -154,7 +154,7 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// What a node is called; a group's name ends in a slash: no skill's does.
+    /// Returns the name of a node. A group's name ends in a slash, which no skill's does.
     pub(crate) fn name(&self, snapshot: &Snapshot, id: NodeId) -> String {
         match &self.nodes[id].kind {
             Kind::Skill(_) => shown_name(self.names[id]).into_owned(),
@@ -169,14 +169,14 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// A folder without the one that all skills of its root are in.
+    /// Returns a folder without the one that all skills of its root are in.
     fn below_common_folder<'p>(&self, root: Option<usize>, path: &'p str) -> &'p str {
         let common = root.and_then(|root| *self.common_folders.get(root)?);
         let below = common.and_then(|common| path.strip_prefix(common));
         below.map_or(path, |below| below.trim_start_matches('/'))
     }
 
-    /// What a node is called in the entry of the group around it, where the path is known.
+    /// Returns the name of a node for the entry of the group around it, where the path is known already.
     pub(crate) fn label(&self, snapshot: &Snapshot, id: NodeId) -> Cow<'_, str> {
         match &self.nodes[id].kind {
             Kind::Skill(_) => shown_name(self.names[id]),
@@ -334,7 +334,7 @@ impl<'a> Forest<'a> {
         self.nodes[id].n_items = n_items;
     }
 
-    /// What every node takes from those below and above it.
+    /// Fills in the fields that depend on other nodes: parents, places and numbers of skills.
     fn finish(&mut self) {
         let mut waiting = vec![EVERYTHING];
         self.bottom_up.reserve(self.nodes.len());
@@ -371,7 +371,7 @@ fn common_folder<'a>(a: &'a str, b: &str) -> &'a str {
     around.find(is_around).unwrap_or_default()
 }
 
-/// The first bytes of a name as a number that is in the order of names: most are told apart by it.
+/// The first bytes of a name as a number that sorts as names do: comparing it decides for most names.
 fn beginning(name: &str) -> u128 {
     let mut bytes = [0; 16];
     let shown = name.len().min(bytes.len());
@@ -379,7 +379,7 @@ fn beginning(name: &str) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// Whether a skill is a branch whose children take its place.
+/// Returns true if a skill is a branch whose children take its place.
 pub(crate) fn is_opened(snapshot: &Snapshot, at: usize, opened: &[String]) -> bool {
     let skill = &snapshot.skills[at];
     !opened.is_empty()
@@ -388,7 +388,7 @@ pub(crate) fn is_opened(snapshot: &Snapshot, at: usize, opened: &[String]) -> bo
         && opened.contains(&snapshot.address(skill))
 }
 
-/// Whether a list has a skill's name, id or address.
+/// Returns true if a list has a skill's name, id or address.
 pub(crate) fn is_named(snapshot: &Snapshot, skill: &Skill, list: &[String]) -> bool {
     let bears = |name: &String| {
         name == skill.name()
@@ -421,8 +421,8 @@ fn path_of(path: &str, part: &str) -> String {
     [path, between, part].concat()
 }
 
-/// The folder that a skill lies in, by root and path. No folder below a skill is a group, so what lies in the folder of
-/// an ancestor is where the outermost of those is.
+/// Returns the root and the folder of a skill. A folder below a skill is no group, so a skill inside other skills
+/// counts as lying in the folder of the outermost one.
 fn folder_of<'a>(snapshot: &'a Snapshot, at: usize, skill: &'a Skill) -> (usize, &'a str) {
     let around = |above: &&Skill| {
         let rest = skill.id().strip_prefix(above.id());

@@ -1,7 +1,7 @@
-//! Index files: what stands behind a closed entry, for a reader that has nothing but a file-reading tool.
+//! Index files: the contents of a closed entry, for a reader that has nothing but a file-reading tool.
 //!
-//! A file is named by the digest of its text, so that a link never leads to another content than the one it
-//! was written for. No group has more than twelve children, so no file is long.
+//! A file is named by the digest of its text, so that a link never leads to other content than it was written for. No
+//! group has more than twelve children, so no file is long.
 
 use std::borrow::Cow;
 
@@ -16,10 +16,10 @@ use super::style::Style;
 use super::texts::{INDEX_NAME_DIGITS, Material, closed_text};
 use super::two_threads::on_two_threads;
 
-/// Characters of a description in an index.
+/// The most characters of a description in an index.
 const DESCRIPTION: usize = 400;
 
-/// From so many files on the second core pays.
+/// The number of files from which on a second thread pays.
 const FILES_FOR_TWO: usize = 24;
 
 const HOW: &str = "Choose one by its description and read its location; none fits: go back and use none of these.\n\n<skills>\n";
@@ -30,14 +30,14 @@ const END: &str = "</skills>\n";
 pub struct IndexFile {
     /// Its name in the index folder.
     pub name: String,
-    /// Its text.
+    /// The Markdown that it contains.
     pub text: String,
 }
 
 /// All index files of one catalog.
 pub(crate) struct Files {
     pub(crate) files: Vec<IndexFile>,
-    /// By node: the place of its file.
+    /// By node: the position of its file.
     of_node: Vec<Option<usize>>,
 }
 
@@ -47,7 +47,7 @@ impl Files {
     pub(crate) fn of(material: &Material<'_>, page: &[(NodeId, Form)]) -> Self {
         let forest = &material.forest;
         let mut is_needed = vec![false; forest.nodes.len()];
-        // What is opened by its name needs no file.
+        // An entry that is opened by its name needs no file.
         let page = page.iter().filter(|_| material.style.has_locations());
         for (id, _) in page {
             is_needed[*id] = true;
@@ -62,7 +62,7 @@ impl Files {
         };
         let listed = forest.bottom_up.iter().copied();
         let listed = listed.filter(|id| is_needed[*id] && !forest.nodes[*id].children.is_empty());
-        // Those of one level do not link to one another.
+        // Files of one level do not link to one another, so they can be written at the same time.
         let mut levels: Vec<Vec<NodeId>> = Vec::new();
         let mut level_of = vec![0; forest.nodes.len()];
         for id in listed {
@@ -97,7 +97,7 @@ impl Files {
         IndexFile { name, text }
     }
 
-    /// The name of a node's file.
+    /// Returns the name of a node's file.
     pub(crate) fn of_node(&self, id: NodeId) -> Option<&str> {
         self.of_node[id].map(|at| self.files[at].name.as_str())
     }
@@ -133,7 +133,6 @@ impl Files {
         text
     }
 
-    /// Writes the line of a node.
     fn line(&self, material: &Material<'_>, id: NodeId, out: &mut String) {
         let (forest, prefixes) = (&material.forest, &material.prefixes);
         let text = material.text(id);
@@ -149,7 +148,7 @@ impl Files {
         } else {
             shorten(&description, DESCRIPTION).into()
         };
-        // What a plain text is cut to has nothing to escape either.
+        // A cut of a text that has nothing to escape has nothing to escape either.
         let description = if text.is_plain {
             description
         } else {

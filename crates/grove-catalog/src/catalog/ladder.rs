@@ -1,9 +1,9 @@
-//! One ladder for all budgets: each step shows a little more than the one before, and a catalog is what the longest
-//! beginning that fits has shown.
+//! One ladder for all budgets: each step shows a little more than the one before, and a catalog is the result of the
+//! longest run of first steps that fits.
 //!
 //! It begins with one closed entry for everything. A step lifts one child out of a closed entry, which keeps the rest, or
-//! has a closed entry name what it holds, or lets a description grow by a word. What every rung costs is known from what
-//! the step before it changed; no text is written for it.
+//! makes a closed entry name its children, or lets a description grow by a word. The cost of every rung is computed from
+//! what the step before it changed; no text is written for it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -17,25 +17,25 @@ use super::forest::{EVERYTHING, NodeId, is_named};
 use super::texts::{INDEX_REST, Material, closed_text};
 use super::writing::frame;
 
-/// How much of its description a skill comes with.
+/// The most characters of a skill's description when the skill gets its entry.
 pub(crate) const FIRST_LENGTH: usize = 80;
 
-/// What the mark of a cut costs at most.
+/// The most bytes that the mark of a cut takes.
 const MARK_BYTES: usize = 3;
 
-/// What an entry shows.
+/// The form of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// A skill with so much of its description.
+    /// A skill with this much of its description.
     Skill(Cut),
     /// A group that stands for what it holds.
     Closed {
-        /// Whether it names what it holds.
+        /// Set if its text names the members.
         named: bool,
     },
 }
 
-/// What one step shows more.
+/// One step, which shows more than the step before.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Lift(NodeId),
@@ -45,14 +45,14 @@ enum Step {
     SpellOut,
 }
 
-/// What a reader sees on one rung.
+/// The state of the page on one rung.
 #[derive(Debug, Clone)]
 pub(crate) struct Sight {
-    /// By node: what its entry shows.
+    /// By node: the form of its entry, if it has one.
     pub(crate) forms: Vec<Option<Form>>,
-    /// By node: whether it was lifted out of what is above it.
+    /// By node: set if it was lifted out of the node above it.
     is_out: Vec<bool>,
-    /// By node: how many skills are reached through it.
+    /// By node: the number of skills that are reached through it.
     held: Vec<usize>,
     pub(crate) n_entries: usize,
     pub(crate) in_full: bool,
@@ -72,7 +72,7 @@ impl Sight {
         sight
     }
 
-    /// How many skills a closed entry, or a child in one, still holds.
+    /// Returns the number of skills that a closed entry, or a child in one, still holds.
     pub(crate) fn held(&self, id: NodeId, within: NodeId) -> usize {
         if id != within && self.is_out[id] {
             0
@@ -90,14 +90,14 @@ impl Sight {
         children.filter(|child| !self.is_out[*child] && self.held[*child] > 0)
     }
 
-    /// The only thing that a closed group holds, if that may be an entry.
+    /// Returns the only node that a closed group holds, if that may be an entry.
     fn only_one(&self, material: &Material<'_>, id: NodeId) -> Option<NodeId> {
         let mut kept = self.kept(material, id);
         let only = kept.next().filter(|_| kept.next().is_none())?;
         may_be_entry(material, only).then_some(only)
     }
 
-    /// Makes a node an entry, or in its place the only one that it holds.
+    /// Makes a node an entry, or in its place the only node that it holds.
     fn show(&mut self, material: &Material<'_>, id: NodeId) -> NodeId {
         let mut shown = id;
         self.is_out[shown] = true;
@@ -116,7 +116,7 @@ impl Sight {
         shown
     }
 
-    /// Lifts a node out of the closed entry that holds it; gives the nodes whose entries are new or others now.
+    /// Lifts a node out of the closed entry that holds it; returns the nodes whose entries are new or changed.
     fn lift(&mut self, material: &Material<'_>, id: NodeId) -> Vec<NodeId> {
         let amount = self.held[id];
         let mut above = material.forest.ancestors(id);
@@ -154,7 +154,7 @@ impl Sight {
         Vec::new()
     }
 
-    /// How many entries have each beginning of a location.
+    /// Counts the entries by the beginning of their location.
     pub(crate) fn uses(&self, material: &Material<'_>) -> Vec<usize> {
         let mut uses = vec![0; material.prefixes.of_index() + 1];
         for (id, form) in self.forms.iter().enumerate() {
@@ -166,26 +166,26 @@ impl Sight {
     }
 }
 
-/// All steps, and what each rung costs.
+/// All steps, and the cost of each rung.
 pub(crate) struct Ladder {
     steps: Vec<Step>,
     costs: Vec<usize>,
 }
 
 impl Ladder {
-    /// The ladder as far as a rung may cost no more than `most`; what comes later costs more.
+    /// Builds the ladder up to the rung that costs more than `most`; all later rungs cost more as well.
     pub(crate) fn of(material: &Material<'_>, request: &Request<'_>, most: usize) -> Self {
         let mut builder = Builder::new(material, request.budget.entries, most);
         builder.climb(request);
         builder.ladder
     }
 
-    /// How many rungs there are.
+    /// Returns the number of rungs.
     pub(crate) fn len(&self) -> usize {
         self.costs.len()
     }
 
-    /// The highest rung that costs no more than this; the lowest one if even that does.
+    /// Returns the highest rung that costs no more than `size`; the lowest one if even that costs more.
     pub(crate) fn rung_within(&self, size: usize) -> usize {
         self.costs
             .iter()
@@ -193,7 +193,7 @@ impl Ladder {
             .unwrap_or(0)
     }
 
-    /// What is seen on a rung.
+    /// Returns the state of the page on a rung.
     pub(crate) fn sight(&self, material: &Material<'_>, rung: usize) -> Sight {
         let mut sight = Sight::new(material);
         for step in self.steps.iter().take(rung) {
@@ -207,15 +207,15 @@ struct Builder<'m, 'a> {
     material: &'m Material<'a>,
     sight: Sight,
     most_entries: usize,
-    /// What a rung may cost at all.
+    /// The most that a rung may cost.
     most: usize,
     frame: usize,
-    /// By node: what its entry costs beside the beginning of its location.
+    /// By node: the cost of its entry without the beginning of its location.
     costs: Vec<usize>,
-    /// The sum of them.
+    /// The sum of `costs`.
     spent: usize,
     uses: Vec<usize>,
-    /// What the beginnings of all locations cost.
+    /// The cost of the beginnings of all locations.
     begins: usize,
     ladder: Ladder,
 }
@@ -263,7 +263,7 @@ impl<'m, 'a> Builder<'m, 'a> {
         let is_used: BTreeSet<NodeId> = used.iter().copied().collect();
         let others = (1..self.sight.forms.len()).filter(|id| !is_used.contains(id));
         let in_order: Vec<NodeId> = used.into_iter().chain(others).collect();
-        // A description that is whole loses its mark, so that its last step may cost a little less than nothing.
+        // A description that is whole loses its mark, so its last step may lower the cost a little.
         let marks = MARK_BYTES * self.sight.n_entries;
         self.grow(&in_order, self.most.saturating_add(marks));
         if self.material.prefixes.aliases(&self.uses) != self.material.prefixes.in_full() {
@@ -285,7 +285,7 @@ impl<'m, 'a> Builder<'m, 'a> {
             .collect()
     }
 
-    /// What was used of late, the most used first.
+    /// Returns the skills used of late, the most used first.
     fn used(&self, request: &Request<'_>) -> Vec<NodeId> {
         if request.usage.is_empty() {
             return Vec::new();
@@ -299,7 +299,7 @@ impl<'m, 'a> Builder<'m, 'a> {
         used.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// What lies in the groups and branches that were opened, those of the last one first.
+    /// Returns the members of the groups and branches that were opened, those of the last one first.
     fn opened(&self, request: &Request<'_>) -> Vec<NodeId> {
         let (forest, snapshot) = (&self.material.forest, self.material.snapshot);
         let mut opened = Vec::new();
@@ -325,7 +325,7 @@ impl<'m, 'a> Builder<'m, 'a> {
         nodes.filter_map(|id| Some((id, &snapshot.skills[forest.skill(id)?])))
     }
 
-    /// Whether a node is no child of a branch.
+    /// Returns true if a node is not a child of a branch.
     fn is_below_groups(&self, id: NodeId) -> bool {
         let forest = &self.material.forest;
         forest
@@ -361,7 +361,7 @@ impl<'m, 'a> Builder<'m, 'a> {
         }
     }
 
-    /// Lifts a node if that is still to be done and there is an entry left for it.
+    /// Lifts a node if it is still inside another and there is an entry left for it.
     fn lift(&mut self, id: NodeId) {
         let is_there = self.sight.is_out[id] || self.sight.held[id] == 0;
         if is_there
@@ -379,7 +379,7 @@ impl<'m, 'a> Builder<'m, 'a> {
         }
     }
 
-    /// Has a closed entry name what it holds.
+    /// Makes a closed entry name its members.
     fn name(&mut self, id: NodeId) {
         if self.sight.forms[id] == Some(Form::Closed { named: false }) {
             self.sight.take(self.material, Step::Name(id));
@@ -388,7 +388,7 @@ impl<'m, 'a> Builder<'m, 'a> {
         }
     }
 
-    /// Lets the descriptions of these skills grow to one length after another, until they are whole or a rung costs more
+    /// Lets the descriptions of these skills grow by one length after another, until they are whole or a rung costs more
     /// than `most`.
     fn grow(&mut self, skills: &[NodeId], most: usize) {
         let material = self.material;
@@ -436,7 +436,7 @@ impl<'m, 'a> Builder<'m, 'a> {
         self.spent = self.spent + cost - before;
     }
 
-    /// Counts entries that are new, others or gone.
+    /// Recounts the cost of entries that are new, changed or gone.
     fn reprice(&mut self, ids: &[NodeId]) {
         for id in ids.iter().copied() {
             let form = self.sight.forms[id];
@@ -461,7 +461,7 @@ impl<'m, 'a> Builder<'m, 'a> {
     }
 }
 
-/// What an entry costs beside the beginning of its location.
+/// Returns the cost of an entry without the beginning of its location.
 pub(crate) fn entry_cost(material: &Material<'_>, sight: &Sight, id: NodeId, form: Form) -> usize {
     let description = entry_text(material, sight, id, form);
     let described = description.as_deref().map_or(0, |text| material.cost(text));
@@ -475,7 +475,7 @@ pub(crate) fn entry_cost(material: &Material<'_>, sight: &Sight, id: NodeId, for
         }
 }
 
-/// The description of an entry.
+/// Returns the description of an entry.
 pub(crate) fn entry_text(
     material: &Material<'_>,
     sight: &Sight,
@@ -499,7 +499,7 @@ pub(crate) fn entry_text(
     }
 }
 
-/// Where the location of an entry begins.
+/// Returns the number of the beginning that an entry's location has.
 pub(crate) fn prefix(material: &Material<'_>, id: NodeId, form: Form) -> usize {
     match form {
         Form::Skill(_) => material.text(id).prefix,
@@ -507,7 +507,7 @@ pub(crate) fn prefix(material: &Material<'_>, id: NodeId, form: Form) -> usize {
     }
 }
 
-/// What is beyond the limits on entries stays behind its group.
+/// Returns false for a skill beyond the limits on entries, which stays behind its group.
 fn may_be_entry(material: &Material<'_>, id: NodeId) -> bool {
     let skill = material.forest.skill(id);
     skill.is_none_or(|skill| material.snapshot.skills[skill].state != State::Capped)

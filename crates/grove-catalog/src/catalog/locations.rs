@@ -1,4 +1,4 @@
-//! Where entries lie, as a model is told: home as `~`, and long beginnings as aliases when that saves.
+//! The locations of entries as a model reads them: home as `~`, and long beginnings as aliases if that is shorter.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::style::{Style, is_ascii_line};
 pub struct LocationAlias {
     /// The beginning up to the first `/`.
     pub name: String,
-    /// The folder.
+    /// The folder that the alias stands for.
     pub folder: PathBuf,
 }
 
@@ -26,11 +26,11 @@ pub(crate) struct Prefixes {
     shown: Vec<String>,
     paths: Vec<PathBuf>,
     home: Option<PathBuf>,
-    /// The same as they stand in an index.
+    /// `shown`, escaped for an index.
     escaped: Vec<String>,
-    /// What each costs in an entry, the separator included.
+    /// The cost of each in an entry, the separator included.
     costs: Vec<PrefixCost>,
-    /// What the words before the first alias cost.
+    /// The cost of the words before the first alias.
     lead: usize,
 }
 
@@ -38,19 +38,19 @@ pub(crate) struct Prefixes {
 struct PrefixCost {
     whole: usize,
     alias: usize,
-    /// What it costs to say what the alias stands for; none where that cannot be said.
+    /// The cost of the alias's declaration; none if its folder cannot be declared.
     declared: Option<usize>,
 }
 
 impl PrefixCost {
-    /// What an alias saves when so many entries use it.
+    /// Returns the saving of an alias that this many entries use.
     fn gain(&self, uses: usize) -> usize {
         let saved = self.whole.saturating_sub(self.alias) * uses;
         self.declared.map_or(0, |cost| saved.saturating_sub(cost))
     }
 }
 
-/// How locations begin.
+/// The choice between alias and whole path for each beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Aliases(Vec<bool>);
 
@@ -93,12 +93,12 @@ impl Prefixes {
         }
     }
 
-    /// The beginning of index files.
+    /// Returns the number of the beginning that index files have.
     pub(crate) fn of_index(&self) -> usize {
         self.shown.len() - 1
     }
 
-    /// Aliases where they save more than it takes to say what they stand for; `uses` counts entries by beginning.
+    /// Chooses the aliases that save more than their declaration costs; `uses` counts entries by beginning.
     pub(crate) fn aliases(&self, uses: &[usize]) -> Aliases {
         let gains = self.costs.iter().zip(uses);
         let gains: Vec<usize> = gains.map(|(cost, uses)| cost.gain(*uses)).collect();
@@ -106,12 +106,12 @@ impl Prefixes {
         Aliases(gains.iter().map(|gain| pays && *gain > 0).collect())
     }
 
-    /// No aliases.
+    /// Returns the choice without any aliases.
     pub(crate) fn in_full(&self) -> Aliases {
         Aliases(vec![false; self.shown.len()])
     }
 
-    /// What the short beginnings in a text stand for: home, and the aliases that it declares.
+    /// Returns the folders behind the short beginnings in a text: home, and the aliases that it declares.
     pub(crate) fn stand_for(&self, aliases: &Aliases) -> Vec<LocationAlias> {
         let home = self.home.iter().map(|home| LocationAlias {
             name: HOME.to_owned(),
@@ -126,7 +126,7 @@ impl Prefixes {
         home.chain(declared).collect()
     }
 
-    /// What all beginnings and the declarations of aliases cost.
+    /// Returns the cost of all beginnings and of the declarations of aliases.
     pub(crate) fn cost(&self, uses: &[usize], aliases: &Aliases) -> usize {
         let whole = self
             .costs
@@ -140,7 +140,7 @@ impl Prefixes {
         whole.sum::<usize>() + lead - gains
     }
 
-    /// What a beginning costs in one entry.
+    /// Returns the cost of a beginning in one entry.
     pub(crate) fn cost_in_entry(&self, prefix: usize, aliases: &Aliases) -> usize {
         let cost = &self.costs[prefix];
         if aliases.has(prefix) {
@@ -150,7 +150,7 @@ impl Prefixes {
         }
     }
 
-    /// A whole location as it is shown.
+    /// Returns a whole location as it is shown.
     pub(crate) fn location(&self, prefix: usize, rest: &str, aliases: &Aliases) -> String {
         if aliases.has(prefix) {
             format!("{}/{rest}", alias(prefix))
@@ -159,13 +159,12 @@ impl Prefixes {
         }
     }
 
-    /// The beginning of a location in an index file, which is read on its own: without aliases, and
-    /// escaped.
+    /// Returns the beginning of a location for an index file, which is read on its own: without aliases, and escaped.
     pub(crate) fn escaped(&self, prefix: usize) -> &str {
         &self.escaped[prefix]
     }
 
-    /// The sentence that says what the aliases stand for; nothing without aliases.
+    /// Returns the sentence that declares the aliases; empty without aliases.
     pub(crate) fn legend(&self, aliases: &Aliases) -> String {
         let shown = self.shown.iter().enumerate();
         let used = shown.filter(|(prefix, _)| aliases.has(*prefix));
@@ -189,7 +188,7 @@ fn declared(alias: &str, shown: &str) -> String {
     format!(" {alias} = {shown};")
 }
 
-/// Whether a path can be told from what follows it in a list of declarations.
+/// Returns true if a path can be told from what follows it in a list of declarations.
 fn can_be_declared(shown: &str) -> bool {
     !shown.contains([';', '=', '&', '<', '>', '"', '\''])
 }
@@ -198,7 +197,7 @@ fn alias(prefix: usize) -> String {
     format!("r{}", prefix + 1)
 }
 
-/// How a location goes on after its beginning, in two parts: most of it is in the snapshot already.
+/// The rest of a location after its beginning, in two parts: most of it is in the snapshot already.
 #[derive(Debug, Default)]
 pub(crate) struct Rest<'a> {
     pub(crate) id: Cow<'a, str>,
@@ -206,7 +205,7 @@ pub(crate) struct Rest<'a> {
 }
 
 impl<'a> Rest<'a> {
-    /// Where a skill's file is below its root.
+    /// Returns the path of a skill's file below its root.
     pub(crate) fn of(place: &'a Location) -> Self {
         let (id, file) = identity::parts_below_root(place.layout, &place.id);
         let id = if is_ascii_line(id) {
@@ -222,18 +221,18 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// A path as a model reads it.
+/// Returns a path as a model reads it.
 pub fn shown(path: &Path, home: Option<&Path>) -> String {
     let text = match home.and_then(|home| path.strip_prefix(home).ok()) {
         Some(below) if below.as_os_str().is_empty() => HOME.to_owned(),
         Some(below) => format!("{HOME}/{}", below.to_string_lossy()),
         None => path.to_string_lossy().into_owned(),
     };
-    // An entry is one line; a path with a line end in it cannot be told to anybody.
+    // An entry is one line, so line ends are removed although the path then leads nowhere (see `can_be_told`).
     without_controls(&text).replace(['\n', '\t'], "")
 }
 
-/// Whether a path can be told to a reader so that it is found again.
+/// Returns true if a reader can find a path again from the text that is shown for it.
 pub fn can_be_told(path: &Path) -> bool {
     let text = path.to_str();
     text.is_some_and(|text| !has_controls(text) && !text.contains(['\n', '\t']))

@@ -1,7 +1,7 @@
-//! The catalog: what a model is told of a snapshot, inside a hard budget, with nothing hidden.
+//! The catalog: the text about a snapshot that a model reads, inside a hard budget, with nothing hidden.
 //!
-//! Skills, branches and groups are one forest, made without looking at a budget. A ladder of steps shows more and more of
-//! it, and a catalog is the longest beginning of the ladder that fits: more room never takes anything away. Pure: index
+//! Skills, branches and groups are one forest, made without a budget. A ladder of steps shows more and more of it, and a
+//! catalog is the result of the longest run of first steps that fits: more room never takes anything away. Pure: index
 //! files are returned, not written.
 
 pub mod budget;
@@ -36,26 +36,26 @@ pub use report::{Line, Report, Treatment};
 pub use style::{Style, entry_line};
 pub use update::{CatalogNow, KnownSkills, update};
 
-/// What a reader is told before entries with locations.
+/// The instructions before entries with locations.
 pub const INSTRUCTIONS: &str = "Skills are instructions for particular tasks. Read the descriptions first. If exactly one clearly applies, read its location and follow it. If several could, take the most specific. If none does, use none. Never read more than one up front, and only after choosing. An entry for several skills: its location lists them; opening it is choosing, not a second skill.";
 
-/// What a reader is told before entries without locations.
+/// The instructions before entries without locations.
 pub const INSTRUCTIONS_BY_NAME: &str = "Skills are instructions for particular tasks. Read the descriptions first. If exactly one clearly applies, open it by its name and follow it. If several could, take the most specific. If none does, use none. Never open more than one up front, and only after choosing. A name that ends in / stands for several skills: opening it lists them and is choosing, not a second skill.";
 
-/// What is asked of a catalog.
+/// The options of one catalog.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
-    /// How it is written.
+    /// The style in which it is written.
     pub style: Style,
-    /// What it may take.
+    /// The limits on its size.
     pub budget: Budget,
     /// The folder that is shown as `~`.
     pub home: Option<&'a Path>,
-    /// Where index files will be.
+    /// The folder for index files.
     pub index_dir: &'a Path,
     /// Names, ids or addresses that must stay in sight.
     pub pinned: &'a [String],
-    /// How much skills were used of late, by address.
+    /// The recent use of skills, by address.
     pub usage: &'a BTreeMap<String, u32>,
     /// Keys of branches and groups that were opened, the last one last.
     pub expanded: &'a [String],
@@ -63,10 +63,10 @@ pub struct Request<'a> {
     pub exclude: &'a [String],
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A skill.
+    /// A skill without children.
     Skill,
     /// A skill with children, which it stands for.
     Branch,
@@ -77,7 +77,7 @@ pub enum EntryKind {
 }
 
 impl EntryKind {
-    /// The word shown to people and in JSON.
+    /// Returns the word shown to people and in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Skill => "skill",
@@ -91,55 +91,55 @@ impl EntryKind {
 /// One entry of a catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is.
+    /// The kind of this entry.
     pub kind: EntryKind,
     /// `id@label` of a skill, `path/@label` of a group; empty for the rest.
     pub key: String,
-    /// Its name as shown.
+    /// The name as it is shown.
     pub name: String,
-    /// Its description as shown.
+    /// The description as it is shown.
     pub description: Option<String>,
-    /// Its location.
+    /// The location in full.
     pub location: String,
     /// Its location as it stands in the text, where a beginning may be an alias.
     pub shown_location: String,
-    /// Where it comes from; nowhere for the rest.
+    /// The source it comes from; none for the rest.
     pub source: Option<Source>,
-    /// How many skills it stands for.
+    /// The number of skills it stands for.
     pub skills: usize,
-    /// What it costs in the budget's unit.
+    /// The cost in the budget's unit.
     pub cost: usize,
 }
 
-/// The text for a model, and how it came about.
+/// The text for a model, with a report of how it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Catalog {
-    /// Exactly what the model is told; empty when there is nothing to tell.
+    /// The exact text for the model; empty when there are no skills to show.
     pub text: String,
     /// The entries in the order of the text.
     pub entries: Vec<Entry>,
     /// Files that must exist before the text is read.
     pub index: Vec<IndexFile>,
-    /// What the short beginnings of locations in the text stand for.
+    /// The folders behind the short beginnings of locations in the text.
     pub location_aliases: Vec<LocationAlias>,
-    /// What was done to which skill, and why.
+    /// The treatment of every skill, with its reason.
     pub report: Report,
     /// The digest of the text.
     pub digest: Digest,
 }
 
 impl Catalog {
-    /// Characters of the text.
+    /// Returns the number of characters of the text.
     pub fn chars(&self) -> usize {
         self.text.chars().count()
     }
 
-    /// Tokens of the text, estimated as a quarter of its bytes.
+    /// Returns the tokens of the text, estimated as a quarter of its bytes.
     pub fn tokens(&self) -> usize {
         self.text.len().div_ceil(budget::BYTES_PER_TOKEN)
     }
 
-    /// What is told when there is nothing to tell.
+    /// Returns the empty catalog, for a snapshot without skills to show.
     fn nothing(material: &texts::Material<'_>, request: &Request<'_>) -> Self {
         Self {
             text: String::new(),
@@ -152,12 +152,12 @@ impl Catalog {
     }
 }
 
-/// The key under which a branch or group is opened.
+/// Returns the key under which a branch or group is opened.
 pub fn group_key(path: &str, label: &str) -> String {
     format!("{path}/@{label}")
 }
 
-/// The skills of a snapshot, by their places, that are in the groups of a name or key.
+/// Returns the indexes of the skills of a snapshot that are in the groups with this name or key.
 pub(crate) fn group_members(snapshot: &Snapshot, request: &Request<'_>, named: &str) -> Vec<usize> {
     let wishes = forest::Wishes {
         exclude: request.exclude,
@@ -178,7 +178,7 @@ pub(crate) fn group_members(snapshot: &Snapshot, request: &Request<'_>, named: &
     (0..snapshot.skills.len()).filter(is_member).collect()
 }
 
-/// The catalog of a snapshot: what the longest beginning of the ladder that fits shows.
+/// Returns the catalog of a snapshot: the longest run of first steps of the ladder that fits the budget.
 pub fn catalog(snapshot: &Snapshot, request: &Request<'_>) -> Catalog {
     let material = texts::Material::of(snapshot, request);
     if material.forest.nodes.len() == 1 {

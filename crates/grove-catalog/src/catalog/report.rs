@@ -1,4 +1,4 @@
-//! What was done to which skill, why, at what cost, and what one could do about it.
+//! The treatment of every skill in a catalog, with its reason and its cost, and advice on what to change.
 
 use grove_spec::Code;
 use grove_spec::text::{NAMES_SHOWN, first_names};
@@ -13,7 +13,7 @@ use super::texts::Material;
 use super::writing::frame;
 use super::{Budget, Entry, Request};
 
-/// What became of a skill.
+/// The treatment of a skill in a catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Treatment {
     /// It has an entry with its whole description.
@@ -31,7 +31,7 @@ pub enum Treatment {
 }
 
 impl Treatment {
-    /// All treatments, from the mildest on.
+    /// All treatments, the mildest first.
     pub const ALL: [Self; 6] = [
         Self::Listed,
         Self::Opened,
@@ -41,7 +41,7 @@ impl Treatment {
         Self::Counted,
     ];
 
-    /// The word shown to people and in JSON.
+    /// Returns the word shown to people and in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Listed => "listed",
@@ -53,7 +53,7 @@ impl Treatment {
         }
     }
 
-    /// Why a skill was treated so.
+    /// Returns the reason for a treatment.
     pub const fn why(self) -> &'static str {
         match self {
             Self::Listed => "it fits",
@@ -66,40 +66,40 @@ impl Treatment {
     }
 }
 
-/// What became of one skill.
+/// The treatment of one skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
     /// Index of the skill in the snapshot.
     pub skill: usize,
-    /// What was done.
+    /// The treatment that it got.
     pub treatment: Treatment,
     /// Index of the entry that is it or leads to it.
     pub entry: Option<usize>,
 }
 
-/// How a catalog came about.
+/// The report on one catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// The budget.
+    /// The budget that was set.
     pub budget: Budget,
-    /// What the text takes of it.
+    /// The part of the budget that the text takes.
     pub used: usize,
-    /// What the text would take if nothing were done to it.
+    /// The size that would show every skill in full.
     pub needed: usize,
-    /// How many entries there would be.
+    /// The number of entries that would show every skill.
     pub needed_entries: usize,
-    /// What instructions, marks and aliases take.
+    /// The size of instructions, marks and aliases.
     pub frame: usize,
     /// Every skill that may be shown, in the order of the snapshot.
     pub lines: Vec<Line>,
-    /// Skills that are not in the catalog's reach, by why, with how many.
+    /// The number of skills that the catalog does not lead to, by reason.
     pub not_offered: Vec<(&'static str, usize)>,
-    /// What one could do, most useful first.
+    /// Advice on what to change, the most useful first.
     pub advice: Vec<String>,
 }
 
 impl Report {
-    /// How many skills were treated so.
+    /// Returns the number of skills with a treatment.
     pub fn count(&self, treatment: Treatment) -> usize {
         self.lines
             .iter()
@@ -107,7 +107,7 @@ impl Report {
             .count()
     }
 
-    /// Whether every skill is shown as it is.
+    /// Returns true if every skill is shown in full.
     pub fn is_whole(&self) -> bool {
         self.lines.iter().all(|line| {
             matches!(
@@ -118,7 +118,7 @@ impl Report {
     }
 }
 
-/// How a text came about that shows these entries, in the order of the page.
+/// Returns the report on a text that shows these entries, in the order of the page.
 pub(super) fn of(
     material: &Material<'_>,
     sight: &Sight,
@@ -169,7 +169,7 @@ pub(super) fn of(
     report
 }
 
-/// The report on no text.
+/// Returns the report on an empty text.
 pub(super) fn of_nothing(material: &Material<'_>, request: &Request<'_>) -> Report {
     let mut report = Report {
         budget: request.budget,
@@ -185,7 +185,7 @@ pub(super) fn of_nothing(material: &Material<'_>, request: &Request<'_>) -> Repo
     report
 }
 
-/// What became of a skill that is shown by the entry of a node: its own, or one above it.
+/// Returns the treatment of a skill that is shown by the entry of a node: its own, or one above it.
 fn treatment(material: &Material<'_>, sight: &Sight, id: NodeId, entry: NodeId) -> Treatment {
     let text = material.text(id);
     match sight.forms[entry] {
@@ -201,10 +201,10 @@ fn treatment(material: &Material<'_>, sight: &Sight, id: NodeId, entry: NodeId) 
     }
 }
 
-/// Skills that nobody is told of, and those that were not even read.
+/// Counts the skills that are in no catalog, and those that were not even read.
 fn not_offered(snapshot: &Snapshot) -> Vec<(&'static str, usize)> {
     let states = State::ALL.into_iter().filter(|state| {
-        // What is capped is told of, what is shadowed has a stand-in, and what was switched off was meant to be.
+        // A capped skill is in the catalog, a shadowed one has a stand-in, and switching one off is intended.
         !matches!(
             state,
             State::Ok | State::Capped | State::Shadowed | State::Disabled | State::Filtered
@@ -275,7 +275,7 @@ fn advice(snapshot: &Snapshot, report: &Report, request: &Request<'_>) -> Vec<St
         .iter()
         .filter_map(|line| snapshot.skills.get(line.skill))
         .filter_map(|skill| {
-            // Bytes first: they are known without counting.
+            // Bytes are compared first, as their number is known without counting.
             let text = skill.description().filter(|text| text.len() > 300)?;
             Some((text.chars().count(), skill))
         })

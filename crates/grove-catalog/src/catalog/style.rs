@@ -1,4 +1,4 @@
-//! How a catalog is written: the marks around entries, and the one place where text from files is escaped.
+//! The form of a catalog: the marks around entries, and the one place where text from files is escaped.
 
 use std::borrow::Cow;
 
@@ -59,7 +59,7 @@ impl Style {
         }
     }
 
-    /// What stands between name and location when there is no description.
+    /// Returns the mark between name and location when there is no description.
     const fn straight_to_location(self) -> &'static str {
         match self {
             Self::Xml => "</name><location>",
@@ -69,12 +69,12 @@ impl Style {
         }
     }
 
-    /// Whether an entry says where its file is.
+    /// Returns true if an entry has the location of its file.
     pub(crate) const fn has_locations(self) -> bool {
         !matches!(self, Self::Names)
     }
 
-    /// What a reader is told before the entries.
+    /// Returns the instructions before the entries.
     pub(crate) const fn instructions(self) -> &'static str {
         match self {
             Self::Xml | Self::Markdown | Self::Json => INSTRUCTIONS,
@@ -82,7 +82,7 @@ impl Style {
         }
     }
 
-    /// Text from a file or a path, so that it cannot end what it is in.
+    /// Escapes text from a file or a path, so that it cannot end the element that it is in.
     pub(crate) fn escape(self, text: &str) -> Cow<'_, str> {
         match self {
             Self::Xml | Self::Names => escape_xml(text),
@@ -91,7 +91,7 @@ impl Style {
         }
     }
 
-    /// What an entry costs beside its name, description and location.
+    /// Returns the cost of an entry without its name, description and location.
     pub(crate) const fn overhead(self, described: bool) -> usize {
         let marks = self.marks();
         let middle = if described {
@@ -102,7 +102,7 @@ impl Style {
         marks.before_name.len() + middle + marks.after.len()
     }
 
-    /// What a text costs that is known to be plain, or not; see [`is_plain_line`].
+    /// Returns the cost of a text; `is_plain` is the result of [`is_plain_line`] for it.
     pub(crate) fn cost_of(self, text: &str, is_plain: bool, unit: Unit) -> usize {
         match self {
             Self::Xml | Self::Names if is_plain => text.len(),
@@ -110,7 +110,7 @@ impl Style {
         }
     }
 
-    /// What a text costs once escaped.
+    /// Returns the cost of a text once it is escaped.
     pub(crate) fn cost(self, text: &str, unit: Unit) -> usize {
         match self {
             Self::Xml | Self::Names => unit.of(text) + added_by_escape_xml(text),
@@ -131,7 +131,7 @@ impl Style {
         self.escaped_entry(out, &name, description.as_deref(), &[&location]);
     }
 
-    /// The same with what was escaped before, and a location in parts.
+    /// Writes one entry from parts that were escaped before; the location may be in several parts.
     pub(crate) fn escaped_entry(
         self,
         out: &mut String,
@@ -155,7 +155,7 @@ impl Style {
         out.push_str(marks.after);
     }
 
-    /// What comes before the entries.
+    /// Returns the text before the entries.
     pub(crate) fn opening(self, instructions: &str) -> String {
         match self {
             Self::Xml | Self::Names => format!("{instructions}\n<available_skills>\n"),
@@ -167,7 +167,7 @@ impl Style {
         }
     }
 
-    /// What comes after the entries.
+    /// Returns the text after the entries.
     pub(crate) const fn closing(self) -> &'static str {
         match self {
             Self::Xml | Self::Names => "</available_skills>\n",
@@ -176,7 +176,7 @@ impl Style {
         }
     }
 
-    /// Entries as they stand in the text: JSON has no comma after the last one.
+    /// Returns the entries as they stand in the text: JSON has no comma after the last one.
     pub(crate) fn joined(self, mut entries: String) -> String {
         if self == Self::Json && entries.ends_with(",\n") {
             entries.truncate(entries.len() - 2);
@@ -186,7 +186,7 @@ impl Style {
     }
 }
 
-/// One entry as a catalog has it, for whoever lists skills outside of one.
+/// Returns one entry in the form of a catalog, for lists of skills outside of one.
 pub fn entry_line(name: &str, description: Option<&str>, location: &str) -> String {
     let mut line = String::new();
     let description = description.map(one_line).filter(|text| !text.is_empty());
@@ -202,7 +202,7 @@ pub fn entry_line(name: &str, description: Option<&str>, location: &str) -> Stri
 /// The standard's limit for a name.
 const LONGEST_NAME: usize = 64;
 
-/// A name on one line and no longer than the standard allows.
+/// Returns a name on one line and no longer than the standard allows.
 pub(crate) fn shown_name(name: &str) -> Cow<'_, str> {
     let name = one_line(name);
     if name.len() <= LONGEST_NAME || name.chars().nth(LONGEST_NAME).is_none() {
@@ -212,9 +212,9 @@ pub(crate) fn shown_name(name: &str) -> Cow<'_, str> {
     format!("{kept}…").into()
 }
 
-/// Text on one line, without control characters.
+/// Returns text on one line, without control characters.
 ///
-/// Escaping never has to think of line ends after this, and an entry is a line in every style.
+/// Escaping then needs no rule for line ends, and an entry is one line in every style.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     if is_ascii_line(text) || is_line(text) {
         return Cow::Borrowed(text);
@@ -230,7 +230,7 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// Whether a text is on one line, without control characters, other blanks than single spaces, and blanks around it.
+/// Returns true if a text is one line without control characters, and has no blanks but single spaces inside.
 fn is_line(text: &str) -> bool {
     let mut before = ' ';
     let all_fit = text.chars().all(|c| {
@@ -245,26 +245,26 @@ fn is_line(text: &str) -> bool {
     all_fit && !text.ends_with(' ')
 }
 
-/// Whether a text is ASCII on one line, without control characters and double blanks.
+/// Returns true if a text is ASCII on one line, without control characters and double blanks.
 pub(crate) fn is_ascii_line(text: &str) -> bool {
     at_a_glance(text).0
 }
 
-/// Whether a text is that and has nothing to escape between tags: it is written as it is, costs its length, and need not be
-/// looked at again. Most descriptions are, and there are as many as there are skills.
+/// Returns true if a text is such a line and has nothing to escape between tags: it is written as it is, costs its length,
+/// and need not be read again. Most descriptions are such lines, and there are as many as there are skills.
 pub(crate) fn is_plain_line(text: &str) -> bool {
     at_a_glance(text) == (true, false)
 }
 
-/// Whether a text is ASCII on one line, and whether it has markup. Without early exit the compiler makes wide compares of
-/// the loop.
+/// Tells if a text is ASCII on one line, and if it has markup. There is no early exit, so that the compiler makes wide
+/// compares of the loop.
 #[inline]
 fn at_a_glance(text: &str) -> (bool, bool) {
     let bytes = text.as_bytes();
     let [first, rest @ ..] = bytes else {
         return (true, false);
     };
-    // Control characters, and as signed bytes everything beyond ASCII.
+    // As signed bytes, control characters and all bytes beyond ASCII are below 0x20.
     let is_odd = |b: u8| u8::from(b.cast_signed() < 0x20) | u8::from(b == 0x7f);
     let is_markup = |b: u8| u8::from(b == b'&') | u8::from(b == b'<') | u8::from(b == b'>');
     let (mut odd, mut markup) = (is_odd(*first), is_markup(*first));
@@ -276,7 +276,7 @@ fn at_a_glance(text: &str) -> (bool, bool) {
     (is_line, markup != 0)
 }
 
-/// Markdown in which a text cannot begin a heading, a link, an image, code or emphasis.
+/// Escapes Markdown so that a text cannot begin a heading, a link, an image, code or emphasis.
 fn escape_markdown(text: &str) -> Cow<'_, str> {
     let special = |c: char| matches!(c, '\\' | '`' | '*' | '[' | ']' | '<' | '>' | '#' | '!');
     if !text.contains(special) {
@@ -292,7 +292,7 @@ fn escape_markdown(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// The inside of a JSON string; `<` too, so that no reader of the whole sees a tag.
+/// Escapes the inside of a JSON string; `<` too, so that a reader that looks for tags finds none in it.
 fn escape_json(text: &str) -> Cow<'_, str> {
     if !text.contains(['"', '\\', '<', '\n', '\t']) {
         return Cow::Borrowed(text);

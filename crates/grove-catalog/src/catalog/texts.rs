@@ -1,4 +1,4 @@
-//! What every possible entry says, and what that costs.
+//! The text of every possible entry, and its cost.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -16,50 +16,50 @@ use super::locations::{Prefixes, Rest};
 use super::style::{Style, is_plain_line, one_line, shown_name};
 use super::two_threads::both;
 
-/// The standard's limit for a description; what is longer is shortened to it in any catalog, so that no
-/// skill can take the room of others.
+/// The standard's limit for a description. A longer one is shortened to it in any catalog, so that no skill can take
+/// the room of others.
 const LONGEST_DESCRIPTION: usize = 1_024;
 
-/// What stands in for the name of an index file until its content is known: as many digits.
+/// The placeholder for the name of an index file until its content is known: it has as many digits.
 pub(crate) const ANY_INDEX_FILE: &str = "0000000000000000.md";
 
-/// The same as the rest of a location.
+/// That placeholder as the rest of a location.
 pub(crate) const INDEX_REST: Rest<'static> = Rest {
     id: Cow::Borrowed(""),
     file: ANY_INDEX_FILE,
 };
 
-/// The digits of an index file's name, so that its cost is known before its content.
+/// The number of digits in an index file's name: it is fixed, so that the cost is known before the content.
 pub(crate) const INDEX_NAME_DIGITS: usize = ANY_INDEX_FILE.len() - ".md".len();
 
-/// From so many skills on the second core pays.
+/// The number of skills from which on a second thread pays.
 const SKILLS_FOR_TWO: usize = 2_000;
 
-/// A skill as an entry.
+/// The text of a skill's entry.
 #[derive(Debug, Default)]
 pub(crate) struct SkillText<'a> {
     pub(crate) name: Cow<'a, str>,
-    /// Empty when there is none.
+    /// Empty if there is none.
     pub(crate) description: Cow<'a, str>,
-    /// Nothing in the description has to be escaped in XML.
+    /// Set if nothing in the description has to be escaped in XML.
     pub(crate) is_plain: bool,
-    /// Some of the description was left out before anything was counted.
+    /// Set if some of the description was left out before costs were counted.
     pub(crate) is_cut: bool,
-    /// Where its location begins.
+    /// The number of the beginning that its location has.
     pub(crate) prefix: usize,
-    /// How it goes on.
+    /// The rest of its location.
     pub(crate) rest: Rest<'a>,
-    /// What name, description and the rest of the location cost.
+    /// The cost of name, description and the rest of the location.
     pub(crate) cost: usize,
 }
 
-/// What a catalog is made of.
+/// Everything that a catalog is made of.
 pub(crate) struct Material<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) forest: Forest<'a>,
-    /// By skill of the snapshot; of what may not be shown they are empty.
+    /// By skill of the snapshot; empty for a skill that may not be shown.
     texts: Vec<SkillText<'a>>,
-    /// The one of all groups: nothing.
+    /// The empty text, for all groups.
     of_groups: SkillText<'a>,
     pub(crate) prefixes: Prefixes,
     pub(crate) style: Style,
@@ -124,13 +124,13 @@ impl<'a> Material<'a> {
         }
     }
 
-    /// What a skill says as an entry; nothing for a group.
+    /// Returns the text of a skill's entry; an empty one for a group.
     pub(crate) fn text(&self, id: NodeId) -> &SkillText<'a> {
         let skill = self.forest.skill(id);
         skill.map_or(&self.of_groups, |skill| &self.texts[skill])
     }
 
-    /// What the entry of a node is called.
+    /// Returns the name in the entry of a node.
     pub(crate) fn name(&self, id: NodeId) -> Cow<'_, str> {
         match self.forest.skill(id) {
             Some(skill) => (*self.texts[skill].name).into(),
@@ -138,18 +138,17 @@ impl<'a> Material<'a> {
         }
     }
 
-    /// What a text costs.
     pub(crate) fn cost(&self, text: &str) -> usize {
         self.style.cost(text, self.unit)
     }
 
-    /// What an entry costs beside its description and the beginning of its location.
+    /// Returns the cost of an entry without its description and the beginning of its location.
     pub(crate) fn bare(&self, name: &str, rest: &Rest<'_>, is_described: bool) -> usize {
         let located = rest_cost(rest, self.style, self.unit);
         self.cost(name) + located + self.style.overhead(is_described)
     }
 
-    /// The entries that there would be if there were room for all, and what they would cost with their locations in full.
+    /// Returns the number of entries if there were room for all, and their cost with their locations in full.
     pub(crate) fn needed(&self) -> (usize, usize) {
         let no_aliases = self.prefixes.in_full();
         let is_top = |id: &NodeId| {
@@ -175,7 +174,7 @@ fn rest_cost(rest: &Rest<'_>, style: Style, unit: Unit) -> usize {
     }
 }
 
-/// Names that do not say which skill is meant.
+/// Returns the names that more than one skill has.
 fn shared_names(snapshot: &Snapshot) -> BTreeSet<&str> {
     let mut seen = BTreeSet::new();
     let skills = snapshot.skills.iter();
@@ -187,7 +186,7 @@ fn shared_names(snapshot: &Snapshot) -> BTreeSet<&str> {
 
 fn of_skill(skill: &Skill) -> SkillText<'_> {
     let whole = skill.description().unwrap_or_default();
-    // What nobody shows is not looked at either: a description may be as long as a file.
+    // No catalog shows text beyond the limit, and a description may be as long as a file: it is not even escaped.
     let looked_at = whole.floor_char_boundary(LONGEST_DESCRIPTION * 8);
     let looked_at_text = whole.get(..looked_at).unwrap_or(whole);
     let is_plain = is_plain_line(looked_at_text);
@@ -200,7 +199,7 @@ fn of_skill(skill: &Skill) -> SkillText<'_> {
         && description.chars().count() > LONGEST_DESCRIPTION;
     SkillText {
         name: shown_name(skill.name()),
-        // The mark of a cut is no ASCII.
+        // The mark of a cut is not ASCII.
         is_plain: is_plain && !is_too_long,
         is_cut: is_too_long || looked_at < whole.len(),
         description: if is_too_long {
@@ -214,7 +213,7 @@ fn of_skill(skill: &Skill) -> SkillText<'_> {
     }
 }
 
-/// `12 skills: alpha, beta, gamma (5)`: everything that a closed entry still holds, groups with their counts.
+/// Returns `12 skills: alpha, beta, gamma (5)`: everything that a closed entry still holds, groups with their counts.
 pub(crate) fn closed_text(
     snapshot: &Snapshot,
     forest: &Forest<'_>,

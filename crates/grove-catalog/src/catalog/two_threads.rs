@@ -1,10 +1,10 @@
-//! What is done on two threads: the forest and the texts of all skills at once, and index files. Everything else in this
-//! layer has one thread.
+//! Work on two threads: the forest and the texts of all skills at once, and index files. Everything else in this layer
+//! runs on one thread.
 
 use std::ops::Range;
 use std::thread;
 
-/// What two functions give that know nothing of each other, at once if that is worth a thread.
+/// Returns the results of two independent functions, which run at once if that is worth a thread.
 pub(crate) fn both<A, B: Send>(
     is_worth_it: bool,
     first: impl FnOnce() -> A,
@@ -18,14 +18,14 @@ pub(crate) fn both<A, B: Send>(
         let first = first();
         (first, other.ok().and_then(|other| other.join().ok()))
     });
-    // Where no thread can be had, the work is done all the same.
+    // If no thread can be started, the work is done on this one.
     (first, made.unwrap_or_else(second))
 }
 
-/// What `make` makes of `0..count` in two halves at once, the first one first; a list shorter than `least` is not worth a
-/// thread.
+/// Returns what `make` returns for `0..count`, made in two halves at once and joined in order; a list shorter than
+/// `least` is not worth a thread.
 ///
-/// `make` sees no more than its range, so that the result does not depend on how the list was cut.
+/// `make` gets no more than its range, so that the result does not depend on where the list was divided.
 pub(crate) fn on_two_threads<T: Send>(
     count: usize,
     least: usize,
@@ -36,7 +36,7 @@ pub(crate) fn on_two_threads<T: Send>(
     }
     let half = count / 2;
     let made = thread::scope(|scope| {
-        // Where no thread can be had, the work is done all the same.
+        // If no thread can be started, the work is done on this one.
         let second = thread::Builder::new().spawn_scoped(scope, || make(half..count));
         let mut made = make(0..half);
         let rest = second.ok().and_then(|second| second.join().ok());

@@ -1,7 +1,7 @@
-//! What changed between two catalogs, for a conversation that already has the first.
+//! The difference between two catalogs, for a conversation that already has the first.
 //!
-//! News are skills that came or went, and descriptions that say something else. How much of a description there was room
-//! for, and which skills had entries of their own, is no news: what a reader was told of a skill still holds.
+//! The difference has skills that came or went, and descriptions that changed. How much of a description there was room
+//! for, and which skills had entries of their own, is left out: what a reader knows of a skill is still true.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::ladder::FIRST_LENGTH;
 use super::locations::shown;
 use super::style::{Style, one_line, shown_name};
 
-/// The digits of a description's digest that a record has.
+/// The number of digits that a record keeps of a description's digest.
 const DIGITS: usize = 16;
 
 /// The skills that a catalog stands for, with entries of their own or named in those of groups.
@@ -32,7 +32,7 @@ struct KnownSkill {
 }
 
 impl KnownSkills {
-    /// Those of a snapshot that a model may be told of, without some by their addresses.
+    /// Returns those of a snapshot that a model may see, except the ones with the addresses in `exclude`.
     pub fn of(snapshot: &Snapshot, home: Option<&Path>, exclude: &[String]) -> Self {
         let known = told_of(snapshot, exclude).map(|(skill, address)| {
             let description = skill.description().unwrap_or_default();
@@ -48,7 +48,7 @@ impl KnownSkills {
         Self(known.collect())
     }
 
-    /// The record as a file has it: a skill a line.
+    /// Returns the record as it is stored in a file: one skill a line.
     pub fn to_text(&self) -> String {
         let line = |skill: &KnownSkill| {
             let KnownSkill {
@@ -62,7 +62,7 @@ impl KnownSkills {
         self.0.iter().map(line).collect()
     }
 
-    /// Reads a record; none if it is not one.
+    /// Reads a record; none if the text is not one.
     pub fn parse(text: &str) -> Option<Self> {
         let skill = |line: &str| {
             let mut parts = line.splitn(4, '\t').map(str::to_owned);
@@ -90,21 +90,21 @@ fn told_of<'a>(
     skills.filter(|(_, address)| !exclude.contains(address))
 }
 
-/// What is there now, for comparing.
+/// The present catalog, for comparing with an earlier one.
 #[derive(Debug)]
 pub struct CatalogNow<'a> {
-    /// The skills.
+    /// The snapshot with the present skills.
     pub snapshot: &'a Snapshot,
-    /// Addresses of those that the reader has already.
+    /// Addresses of skills that the reader already has.
     pub exclude: &'a [String],
-    /// What a reader without an earlier one is told.
+    /// The catalog for a reader without an earlier one.
     pub catalog: &'a Catalog,
-    /// How it is written.
+    /// The style in which it is written.
     pub style: Style,
 }
 
-/// The fragment that brings a reader of an earlier catalog up to date; the whole text when that is shorter, nothing
-/// when no skill came, went or describes itself in another way.
+/// Returns the fragment that brings a reader of an earlier catalog up to date; the whole text if that is shorter, and
+/// nothing if no skill came, went or changed its description.
 pub fn update(before: &KnownSkills, now_known: &KnownSkills, now: &CatalogNow<'_>) -> String {
     if before == now_known {
         return String::new();
@@ -149,7 +149,7 @@ pub fn update(before: &KnownSkills, now_known: &KnownSkills, now: &CatalogNow<'_
 }
 
 impl KnownSkill {
-    /// What it is called where entries have no locations, and a name may be that of several.
+    /// Returns the name for an entry; the address where entries have no locations and several skills share the name.
     fn told_name<'a>(&'a self, style: Style, shared: &BTreeSet<&str>) -> &'a str {
         if !style.has_locations() && shared.contains(&*self.name) {
             &self.address
@@ -159,7 +159,7 @@ impl KnownSkill {
     }
 }
 
-/// The names that are not those of one skill alone.
+/// Returns the names that more than one skill has.
 fn shared_names<'a>(before: &'a KnownSkills, now: &'a KnownSkills) -> BTreeSet<&'a str> {
     let mut address_of: BTreeMap<&str, &str> = BTreeMap::new();
     let all = before.0.iter().chain(&now.0);

@@ -1,4 +1,4 @@
-//! Writes what is seen on a rung: the text, its entries, the index files.
+//! Writes the catalog of one rung: the text, its entries, the index files.
 
 use grove_spec::Digest;
 
@@ -10,7 +10,7 @@ use super::style::Style;
 use super::texts::{ANY_INDEX_FILE, Material};
 use super::{Catalog, Entry, EntryKind, Request, report};
 
-/// The catalog that shows exactly this.
+/// Returns the catalog of a rung.
 pub(crate) fn write(material: &Material<'_>, sight: &Sight, request: &Request<'_>) -> Catalog {
     let page = page(material, sight, request);
     let index = index::Files::of(material, &page);
@@ -32,7 +32,7 @@ pub(crate) fn write(material: &Material<'_>, sight: &Sight, request: &Request<'_
     }
 }
 
-/// The text that shows exactly this, with names of index files that are as long as the right ones.
+/// Returns the text of a rung, with placeholders for the names of index files that are as long as the final names.
 pub(crate) fn draft(material: &Material<'_>, sight: &Sight, request: &Request<'_>) -> String {
     let aliases = aliases(material, sight);
     let page = page(material, sight, request);
@@ -41,9 +41,9 @@ pub(crate) fn draft(material: &Material<'_>, sight: &Sight, request: &Request<'_
     text(material, &aliases, &entries)
 }
 
-/// The entries in the order of the page: what is pinned, then group after group, each one's rest at its end.
+/// Returns the entries in the order of the page: pinned ones, then group after group, the rest of each at its end.
 ///
-/// What was used of late is not in it: a text that moved with every use would never be found in a provider's cache
+/// Recent use does not change the order: a text that moved with every use would never be found in a provider's cache
 /// again.
 fn page(material: &Material<'_>, sight: &Sight, request: &Request<'_>) -> Vec<(NodeId, Form)> {
     let (forest, snapshot) = (&material.forest, material.snapshot);
@@ -131,9 +131,9 @@ fn text(material: &Material<'_>, aliases: &Aliases, entries: &[Entry]) -> String
     format!("{}{body}{}", opening(style, &legend), style.closing())
 }
 
-/// What comes before the entries: how to choose, and what the aliases stand for.
+/// Returns the text before the entries: the instructions for choosing, and the folders behind the aliases.
 fn opening(style: Style, legend: &str) -> String {
-    // The JSON style escapes the whole.
+    // The JSON style escapes the legend together with the instructions.
     let legend = match style {
         Style::Json => legend.into(),
         Style::Xml | Style::Markdown | Style::Names => style.escape(legend),
@@ -141,7 +141,7 @@ fn opening(style: Style, legend: &str) -> String {
     style.opening(&format!("{}{legend}", style.instructions()))
 }
 
-/// What a catalog costs beside its entries and aliases.
+/// Returns the cost of a catalog without its entries and aliases.
 pub(crate) fn frame(material: &Material<'_>) -> usize {
     material.unit.of(&opening(material.style, "")) + material.style.closing().len()
 }

@@ -1,4 +1,4 @@
-//! What a model reads when a skill is activated, in one layout.
+//! The text that a model reads when a skill is activated, in one layout.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,33 +15,33 @@ use crate::identity::Layout;
 use crate::snapshot::{Skill, Snapshot};
 use grove_spec::Digest;
 
-/// Characters of a branch's own body that come along with its children.
+/// The most characters of a branch's own body that come along with its children.
 pub const MAX_BRANCH_BODY: usize = 2_000;
-/// Resources that are named.
+/// The most resources that are named.
 pub const MAX_RESOURCES: usize = 50;
 
-/// Files beside a skill's own, by name.
+/// The files beside a skill's own, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resources {
     /// Paths below the skill's folder, in the order in which they are shown.
     pub names: Vec<String>,
-    /// How many more there are that are not in the names.
+    /// The number of further files that are not in the names.
     pub more: usize,
-    /// There are more than that: not all were counted.
+    /// Set if there are more than that: not all were counted.
     pub uncounted: bool,
-    /// Links that lead out of the folder and are not named.
+    /// The number of links that lead out of the folder and are not named.
     pub links_out: usize,
 }
 
 impl Resources {
-    /// The names that are shown, and how many are not.
+    /// Returns the names that are shown, and the number of files that are not.
     pub fn shown(&self) -> (&[String], usize) {
         let shown = self.names.get(..MAX_RESOURCES).unwrap_or(&self.names);
         (shown, self.names.len() - shown.len() + self.more)
     }
 }
 
-/// What was read for an activation.
+/// Everything that was read for an activation.
 #[derive(Debug, Clone, Copy)]
 pub struct Material<'a> {
     /// The body of the skill file, as it is in the file.
@@ -50,33 +50,33 @@ pub struct Material<'a> {
     pub resources: &'a Resources,
     /// The arguments, word by word.
     pub words: &'a [String],
-    /// Who asks.
+    /// The caller that asks for it.
     pub caller: Caller,
     /// The home folder, for locations.
     pub home: Option<&'a Path>,
 }
 
-/// A skill's text, made before anybody knows whether it is given again.
+/// The text of a skill, made before it is decided if the text is given again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prepared {
     /// The skill, by index.
     pub skill: usize,
-    /// What a model reads.
+    /// The text for a model.
     pub text: String,
     /// The mark around the body.
     pub boundary: String,
-    /// The skill's folder.
+    /// The folder of the skill.
     pub folder: PathBuf,
     /// Its children; none for a leaf.
     pub children: Listed,
-    /// Arguments were given and only the start of the body is shown, so that they may not be in it.
+    /// Set if arguments were given and only the start of the body is shown, so that they may not be in it.
     pub cuts_arguments: bool,
-    /// What the session remembers.
+    /// The record that the session keeps.
     given: Active,
     name: String,
 }
 
-/// Why a session does not take an activation.
+/// The reason why a session does not take an activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// Too many nodes are expanded.
@@ -86,9 +86,9 @@ pub enum Cause {
 }
 
 impl Prepared {
-    /// Enters the activation in a session: what happened, or why not; then nothing has changed.
+    /// Enters the activation in a session and returns what happened, or why not; in that case nothing has changed.
     ///
-    /// A branch is expanded with it, and is given again when it was not expanded.
+    /// A branch is expanded with it; a branch that was active and not expanded counts as changed.
     pub fn enter(&self, snapshot: &Snapshot, session: &mut Session) -> Result<Activating, Cause> {
         let mut after = session.clone();
         let done = match after.activate(self.given.clone()) {
@@ -106,7 +106,7 @@ impl Prepared {
         })
     }
 
-    /// The one line that stands for a text that a model has already.
+    /// Returns the one line in place of a text that a model already has.
     pub fn already_active(&self) -> String {
         format!(
             "`{}` is already active: follow the instructions given before.\n",
@@ -115,7 +115,7 @@ impl Prepared {
     }
 }
 
-/// Why there is no text of a skill.
+/// The reason why there is no text of a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unprepared {
     /// The snapshot has no such skill.
@@ -124,7 +124,7 @@ pub enum Unprepared {
     TooLong,
 }
 
-/// Makes the text of a skill from what was read.
+/// Makes the text of a skill from what was read for it.
 pub fn prepare(
     snapshot: &Snapshot,
     at: usize,
@@ -180,7 +180,7 @@ pub fn prepare(
     })
 }
 
-/// A skill's own folder: where its file is.
+/// Returns the folder that a skill's file is in.
 pub(crate) fn folder_of(snapshot: &Snapshot, skill: &Skill) -> PathBuf {
     let root = snapshot
         .root_of(skill)
@@ -191,7 +191,7 @@ pub(crate) fn folder_of(snapshot: &Snapshot, skill: &Skill) -> PathBuf {
     }
 }
 
-/// The body as an agent gets it that nobody gave arguments.
+/// Returns the body for an agent's prompt, which has no arguments.
 pub(crate) fn body_for_prompt(skill: &Skill, folder: &Path, body: &str) -> Result<String, TooLong> {
     filled(skill, folder, body, &[], Caller::Model)
 }
@@ -206,7 +206,7 @@ fn body_text(skill: &Skill, folder: &Path, material: &Material<'_>) -> Result<St
     filled(skill, folder, body, words, *caller)
 }
 
-/// The body as a model gets it: one kind of line end, filled, without control characters and blank edges.
+/// Returns the body for a model: one kind of line end, filled, without control characters and blank edges.
 fn filled(
     skill: &Skill,
     folder: &Path,
@@ -228,12 +228,12 @@ fn filled(
     Ok(clean.trim_start_matches('\n').trim_end().to_owned())
 }
 
-/// The start of a text up to a number of characters, cut at the end of a line or at least of a word.
+/// Returns the start of a text up to a number of characters, cut at the end of a line or at least of a word.
 fn start_of(text: &str, most: usize) -> (&str, bool) {
     let Some((end, next)) = text.char_indices().nth(most) else {
         return (text, false);
     };
-    // The next character is looked at too: a blank there says that a word or line ends just in time.
+    // The next character is included: if it is blank, a word or line ends just in time.
     let window = text.get(..end + next.len_utf8()).unwrap_or(text);
     let line = window.rfind('\n').filter(|at| *at >= end / 2);
     let at = line.or_else(|| window.rfind(char::is_whitespace));

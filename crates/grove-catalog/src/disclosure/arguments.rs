@@ -1,55 +1,55 @@
-//! Arguments and folder variables put into a body: one pass, plain text, nothing run.
+//! Fills arguments and folder variables into a body: one pass, plain text, nothing run.
 //!
-//! What was put in is never looked at again, so an argument that looks like a placeholder stays what it is.
+//! Text that was put in is not searched again, so an argument that looks like a placeholder stays as it is.
 
 use std::ops::ControlFlow;
 
 use super::target::Caller;
 
-/// Names of the skill's folder in a body.
+/// The names of the skill's folder in a body.
 const FOLDER_VARIABLES: [&str; 3] = ["${GROVE_SKILL_DIR}", "${CLAUDE_SKILL_DIR}", "{baseDir}"];
 
-/// What stands before words that were put nowhere.
+/// The label in front of the arguments if no placeholder took one of them.
 const FOLLOWING: &str = "ARGUMENTS: ";
 
-/// Digits that a number in a placeholder has at most.
+/// The most digits of a number in a placeholder.
 const MAX_DIGITS: usize = 3;
 
-/// Characters of a filled body. A body that is longer by itself is as long as it is.
+/// The most characters of a filled body. A body that is longer by itself keeps its length.
 pub const MAX_FILLED: usize = 1_000_000;
 
-/// A body that would be longer than [`MAX_FILLED`] with everything put in.
+/// The refusal of a body that would be longer than [`MAX_FILLED`] with everything put in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it would have more than {MAX_FILLED} characters with everything put in")]
 pub struct TooLong;
 
-/// What is put into a body.
+/// The values that are put into a body.
 #[derive(Debug, Clone, Copy)]
 pub struct PlaceholderValues<'a> {
-    /// Who calls. A person's call fills placeholders although nothing was given.
+    /// The caller. A person's call fills placeholders even without arguments.
     pub caller: Caller,
     /// The arguments, word by word.
     pub words: &'a [String],
     /// The names that the skill declares for its arguments, in order.
     pub declared: &'a [String],
-    /// The skill's folder.
+    /// The folder of the skill.
     pub folder: &'a str,
 }
 
-/// A body with its placeholders filled.
+/// Returns a body with its placeholders filled.
 ///
 /// `$ARGUMENTS` is all words, `$ARGUMENTS[n]` one of them from zero, `$n` one of them from one, and a declared
 /// name the word in its place. A number beyond both what was given and what the skill declares is left alone:
 /// it is most likely part of a shell example. A backslash before a placeholder keeps it as it is. When some
 /// word was put nowhere, all of them follow as a last line.
 ///
-/// A body says how often an argument is put in, so the length is known before anything is built.
+/// A body decides how often an argument is put in, so the length is computed before anything is built.
 pub fn fill(body: &str, given: &PlaceholderValues<'_>) -> Result<String, TooLong> {
     let all = given.words.join(" ");
     let most = MAX_FILLED.max(body.chars().count());
     let (mut chars, mut bytes) = (0_usize, 0_usize);
     let used = pieces(body, given, &all, |piece| {
-        // Nothing is counted beyond the limit, however long a piece is that comes again and again.
+        // Counting ends at the limit, so that a long piece that is repeated very often costs no time.
         chars += piece.chars().count();
         bytes += piece.len();
         if chars > most {
@@ -84,7 +84,7 @@ pub fn fill(body: &str, given: &PlaceholderValues<'_>) -> Result<String, TooLong
     Ok(filled)
 }
 
-/// Gives the filled body piece by piece, and says which of the words were put somewhere.
+/// Gives the filled body piece by piece, and returns for each of the words if it was put somewhere.
 fn pieces<B>(
     body: &str,
     given: &PlaceholderValues<'_>,
@@ -105,7 +105,7 @@ fn pieces<B>(
         let found = placeholder(candidate, given)
             .and_then(|(length, what)| Some((candidate.split_at_checked(length)?, what)));
         let Some(((written, after), what)) = found else {
-            // Each of the three characters that are looked for is one byte.
+            // Each of the three characters searched for is one byte.
             let (one, after) = from.split_at_checked(1).unwrap_or((from, ""));
             take(one)?;
             rest = after;
@@ -134,11 +134,11 @@ fn pieces<B>(
 enum Placeholder {
     Folder,
     All,
-    /// A word by its index from zero; empty when it was not given.
+    /// A word by its index from zero; empty if the call did not give it.
     Word(usize),
 }
 
-/// The placeholder that a text starts with and its length, if it is one that is filled in this call.
+/// Returns the placeholder that a text starts with and its length, if this call fills it.
 fn placeholder(text: &str, given: &PlaceholderValues<'_>) -> Option<(usize, Placeholder)> {
     if let Some(name) = FOLDER_VARIABLES.iter().find(|name| text.starts_with(*name)) {
         return Some((name.len(), Placeholder::Folder));
@@ -177,7 +177,7 @@ fn placeholder(text: &str, given: &PlaceholderValues<'_>) -> Option<(usize, Plac
     Some((1 + name.len(), Placeholder::Word(index)))
 }
 
-/// The number a text starts with and how many digits it has.
+/// Returns the number that a text starts with, and the count of its digits.
 fn number(text: &str) -> Option<(usize, usize)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     if digits == 0 || digits > MAX_DIGITS {
@@ -186,7 +186,7 @@ fn number(text: &str) -> Option<(usize, usize)> {
     Some((text.get(..digits)?.parse().ok()?, digits))
 }
 
-/// Whether a name goes on in what follows it.
+/// Returns true if a name goes on in the text that follows it.
 fn continues_word(tail: &str) -> bool {
     tail.starts_with(|c: char| c.is_alphanumeric() || c == '_')
 }
@@ -282,7 +282,7 @@ mod tests {
                 &[],
                 "first a\n\nARGUMENTS: a b\n",
             ),
-            // What was put in is not looked at again.
+            // Text that was put in is not searched again.
             ("$1|$2", &["$2", "$ARGUMENTS"], &[], "$2|$ARGUMENTS"),
             ("$1", &["${GROVE_SKILL_DIR}"], &[], "${GROVE_SKILL_DIR}"),
             (

@@ -7,21 +7,21 @@ use grove_spec::Digest;
 /// The characters of a boundary.
 const LENGTH: usize = 16;
 
-/// The boundary of a body: the first 16 hexadecimal digits of its BLAKE3 digest.
+/// Returns the boundary of a body: the first 16 hexadecimal digits of its BLAKE3 digest.
 ///
-/// A body that has these digits in it gets others, by hashing the digest again until they are not in it.
+/// For a body that contains these digits, the digest is hashed again until it has others.
 pub fn boundary(body: &str) -> String {
     let first = Digest::of(body.as_bytes());
     let digests = std::iter::successors(Some(first), |last| Some(Digest::of(last.as_bytes())));
     first_absent(body, digests.map(|digest| start_of(&digest)))
 }
 
-/// A skill's body between its marks; the end mark stands at the end and nowhere else.
+/// Returns a skill's body between its marks; the end mark stands at the end and nowhere else.
 pub fn block(name: &str, body: &str) -> String {
     marked("skill", "name", name, body)
 }
 
-/// A body between the marks of an element with one attribute.
+/// Returns a body between the marks of an element with one attribute.
 pub(crate) fn marked(element: &str, attribute: &str, value: &str, body: &str) -> String {
     let mark = boundary(body);
     let value = one_line(value);
@@ -37,7 +37,7 @@ fn start_of(digest: &Digest) -> String {
     hexadecimal
 }
 
-/// The first mark that a body does not have in it. A body is finite, so of endless marks one is absent.
+/// Returns the first mark that a body does not contain. A body is finite, so of endless marks one is absent.
 fn first_absent(body: &str, mut marks: impl Iterator<Item = String>) -> String {
     marks
         .find(|mark| !body.contains(mark.as_str()))

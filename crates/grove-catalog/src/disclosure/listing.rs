@@ -1,4 +1,4 @@
-//! The entries below a node, as far as one answer goes, and how to reach the others.
+//! The entries below a node, as many as one answer may have, and a line that leads to the others.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,13 +11,13 @@ use crate::catalog;
 use crate::identity::name_key;
 use crate::snapshot::Snapshot;
 
-/// Entries that are listed.
+/// The most entries that are listed.
 pub const MAX_CHILDREN: usize = 150;
-/// Characters of a description in a list: whoever wants the whole activates the skill.
+/// The most characters of a description in a list; activating the skill gives the whole.
 const MAX_DESCRIPTION: usize = 300;
-/// Characters of all entries together.
+/// The most characters of all entries together.
 const MAX_ENTRY_CHARS: usize = 28_000;
-/// Characters of the line about the entries that are not listed.
+/// The most characters of the line about the entries that are not listed.
 const MAX_REST_CHARS: usize = 2_000;
 
 /// An entry of a list.
@@ -25,22 +25,22 @@ const MAX_REST_CHARS: usize = 2_000;
 pub struct Child {
     /// The key of its node.
     pub key: String,
-    /// What it is called.
+    /// The name of its node.
     pub name: String,
-    /// What it is about, as short as it is listed.
+    /// Its description, as short as it is listed.
     pub description: Option<String>,
     /// A skill's file, or a group's folder.
     pub location: PathBuf,
 }
 
-/// Nodes as they are listed.
+/// A list of nodes as text and as data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listed {
-    /// One line each, and one for those that are not listed.
+    /// One line for each node, and one for those that are not listed.
     pub text: String,
     /// The nodes that are listed.
     pub children: Vec<Child>,
-    /// How many are not.
+    /// The number of nodes that are not.
     pub more: usize,
 }
 
@@ -68,7 +68,7 @@ pub fn list_children(snapshot: &Snapshot, nodes: &[Node], home: Option<&Path>) -
     listed
 }
 
-/// What a model reads when a node is expanded.
+/// Returns the text for a model that expands a node.
 pub fn expansion_text(
     snapshot: &Snapshot,
     node: &Node,
@@ -88,7 +88,7 @@ pub fn expansion_text(
     text
 }
 
-/// The one line that stands for the skills of a group that is open already.
+/// Returns the one line for a group that is open already.
 pub fn already_open(snapshot: &Snapshot, node: &Node) -> String {
     format!(
         "`{}` is already active: its skills stand in its place in the catalog.\n",
@@ -106,7 +106,7 @@ fn child(snapshot: &Snapshot, node: &Node) -> Child {
     }
 }
 
-/// Says how many more there are and by which names they are had, as far as there is room.
+/// Writes how many more nodes there are, and the names by which to get them, as far as there is room.
 fn push_rest(text: &mut String, snapshot: &Snapshot, rest: &[Node]) {
     if rest.is_empty() {
         return;
@@ -116,13 +116,13 @@ fn push_rest(text: &mut String, snapshot: &Snapshot, rest: &[Node]) {
         _ => ("entries", "are", "Each"),
     };
     let mut line = format!("{} more {noun} {verb} not shown here.", rest.len());
-    // The words around the names, with numbers of any length.
+    // The words around the names take at most 100 characters, with numbers of any length.
     let mut room = MAX_REST_CHARS.saturating_sub(line.len() + 100);
     let mut names = Vec::new();
     let bearers = bearers(snapshot);
     for node in rest {
         let name = unmistakable(snapshot, node, &bearers);
-        // A mark in a name would end the name early.
+        // A backtick in a name would end the name early.
         let usable = !name.contains('`') && name == one_line(&name);
         let name = format!("`{}`", escape_xml(&name));
         match room.checked_sub(name.chars().count() + ", ".len()) {
@@ -149,7 +149,7 @@ fn push_rest(text: &mut String, snapshot: &Snapshot, rest: &[Node]) {
     text.push_str(&line);
 }
 
-/// How many skills that can be had bear each name.
+/// Counts the offered skills of each name.
 fn bearers(snapshot: &Snapshot) -> BTreeMap<String, usize> {
     let mut bearers = BTreeMap::new();
     for skill in &snapshot.skills {
@@ -161,7 +161,7 @@ fn bearers(snapshot: &Snapshot) -> BTreeMap<String, usize> {
     bearers
 }
 
-/// A skill's name when no other has it, and otherwise the key.
+/// Returns a skill's name if no other skill has it, and otherwise the key.
 fn unmistakable(snapshot: &Snapshot, node: &Node, bearers: &BTreeMap<String, usize>) -> String {
     let name = match node {
         Node::Skill(_) => node.name(snapshot),

@@ -1,9 +1,9 @@
 //! The state of one conversation with the catalog: what was expanded, what is active, and the texts that
 //! an activation gives.
 //!
-//! Everything is pure. Whoever keeps a session reads the files, knows the clock and writes the state; here is
-//! decided what was asked for, whether it may be had, what happens to the session and what a model reads.
-//! Nothing in a body is run.
+//! Everything is pure. The host of a session reads the files, knows the clock and writes the state. This module decides
+//! which node was asked for, if the caller may have it, how the session changes and what a model reads. Nothing in a
+//! body is run.
 
 mod activation;
 mod arguments;

@@ -11,9 +11,9 @@ use crate::snapshot::{Skill, Snapshot};
 pub struct Group {
     /// `path/@label`, which names exactly one group.
     pub key: String,
-    /// What it is called, with a slash at its end.
+    /// The name, with a slash at its end.
     pub name: String,
-    /// How many skills it holds, and which.
+    /// The number and the names of its skills.
     pub about: String,
     /// The folder that its skills are in.
     pub folder: PathBuf,
@@ -46,17 +46,17 @@ impl Group {
     }
 }
 
-/// What stands in a catalog and may have something below it.
+/// An entry of a catalog that may have others below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Node {
     /// A skill, by its index in the snapshot.
     Skill(usize),
-    /// A group.
+    /// A group of the catalog's forest.
     Group(Group),
 }
 
 impl Node {
-    /// The key by which a session remembers it: a skill's address, or a group's key.
+    /// Returns the key by which a session remembers it: a skill's address, or a group's key.
     pub fn key(&self, snapshot: &Snapshot) -> String {
         match self {
             Self::Skill(at) => snapshot
@@ -67,7 +67,7 @@ impl Node {
         }
     }
 
-    /// What it is called: a skill's name, or a group's with a slash at its end.
+    /// Returns the name of a skill, or that of a group with a slash at its end.
     pub fn name(&self, snapshot: &Snapshot) -> String {
         match self {
             Self::Skill(at) => {
@@ -78,7 +78,7 @@ impl Node {
         }
     }
 
-    /// What it is about: a skill's description, or what a group holds.
+    /// Returns the description of a skill, or the contents of a group.
     pub fn description(&self, snapshot: &Snapshot) -> Option<String> {
         match self {
             Self::Skill(at) => snapshot.skills.get(*at)?.description().map(str::to_owned),
@@ -86,7 +86,7 @@ impl Node {
         }
     }
 
-    /// A skill's file, or a group's folder.
+    /// Returns a skill's file, or a group's folder.
     pub fn location(&self, snapshot: &Snapshot) -> PathBuf {
         match self {
             Self::Skill(at) => snapshot
@@ -97,9 +97,9 @@ impl Node {
         }
     }
 
-    /// What takes its place when it is expanded: what a model may be told of, one level down.
+    /// Returns the nodes that take its place when it is expanded: those that a model may see, one level down.
     ///
-    /// A child that a model is not told of is passed over and its own children stand in its place.
+    /// If a child is not for models, its own children stand in its place.
     pub fn children(&self, snapshot: &Snapshot) -> Vec<Self> {
         let group = match self {
             Self::Skill(at) => return below_branch(snapshot, *at),

@@ -1,6 +1,6 @@
-//! What one conversation has done with the catalog, as a value that is written, copied and resumed.
+//! The actions of one conversation on the catalog, as a value that is written, copied and resumed.
 //!
-//! A copy of a session is a fork of it. After a compaction [`Session::active`] says what has to be told again.
+//! A copy of a session is a fork. After a compaction [`Session::active`] lists the texts to give again.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::node::Node;
 use crate::snapshot::Snapshot;
 
-/// How many nodes are expanded and how many skills are active at most.
+/// The most nodes that are expanded, and the most skills that are active.
 pub const MAX_KEPT: usize = 1_000;
 
-/// The version of the format; a later one may mean what this one does not know.
+/// The version of the format. A file of a later one may mean what this program does not know.
 const VERSION: u64 = 1;
 
 /// The state of one conversation.
@@ -20,26 +20,26 @@ const VERSION: u64 = 1;
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Session {
     version: u64,
-    /// Keys of expanded nodes, the most recent last: a catalog that must give way gives up the oldest first.
+    /// Keys of expanded nodes, the most recent last: a catalog that is too long closes the oldest first.
     expanded: Vec<String>,
-    /// What a model was given, the most recent last: it is not given twice, and again after a compaction.
+    /// The texts that a model has, the most recent last: none is given twice, except after a compaction.
     active: Vec<Active>,
     /// Inputs that stay as they were when the session began, so that its catalog stays the same text.
     pub frozen: Frozen,
-    /// The digest of the catalog that was shown last: news are told as a difference to it.
+    /// The digest of the catalog that was shown last: later ones are shown as a difference to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalog: Option<String>,
 }
 
-/// Inputs of a catalog that are taken once, when a session begins.
+/// The inputs of a catalog that are taken once, when a session begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Frozen {
-    /// Names that come first.
+    /// The names that come first.
     pub pinned: Vec<String>,
-    /// How much each skill was used, by address.
+    /// The number of uses of each skill, by address.
     pub usage: BTreeMap<String, u32>,
-    /// Names that are let through; none means all.
+    /// Names that may be shown; none means all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Vec<String>>,
 }
@@ -48,31 +48,31 @@ pub struct Frozen {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Active {
-    /// Its address.
+    /// The address of the skill.
     pub address: String,
     /// The digest of the text that was given, as hexadecimal.
     pub digest: String,
     /// The arguments it was called with.
     pub arguments: Vec<String>,
-    /// Whether a person called it.
+    /// Set if a person called it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_person: bool,
 }
 
-/// What an expansion did.
+/// The effect of an expansion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expansion {
     /// Its children are in its place now.
     Expanded,
-    /// They were already.
+    /// Its children were in its place already.
     Already,
-    /// It has none.
+    /// It has no children.
     Leaf,
     /// Too many nodes are expanded.
     Full,
 }
 
-/// What a collapse did.
+/// The effect of a collapse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Collapsing {
     /// It stands in its children's place again.
@@ -81,12 +81,12 @@ pub enum Collapsing {
     WasNot,
 }
 
-/// What an activation did.
+/// The effect of an activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activating {
     /// It was not active, or not with these arguments.
     New,
-    /// It was active and its text is another by now.
+    /// It was active and its text has changed since.
     Changed,
     /// It is active with the same text and arguments.
     Already,
@@ -94,19 +94,19 @@ pub enum Activating {
     Full,
 }
 
-/// Why a text is not a session that can be used.
+/// The reason why a text is not a usable session.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionFault {
     /// Another version wrote it.
     #[error("it has version {0}, and this program knows version {VERSION}")]
     Version(u64),
-    /// It is not what was written.
+    /// It is not in the form that was written.
     #[error("it is damaged: {0}")]
     Damaged(String),
 }
 
 impl SessionFault {
-    /// What to do about it.
+    /// Returns advice on what to do about it.
     pub const fn help(&self) -> &'static str {
         match self {
             Self::Version(_) => {
@@ -118,7 +118,7 @@ impl SessionFault {
 }
 
 impl Session {
-    /// A session in which nothing happened yet.
+    /// Returns a session in which nothing has happened yet.
     pub fn new(frozen: Frozen) -> Self {
         Self {
             version: VERSION,
@@ -129,7 +129,7 @@ impl Session {
         }
     }
 
-    /// Reads what [`Self::print`] wrote. A fault is never repaired by starting anew.
+    /// Reads what [`Self::print`] wrote. A damaged session is never replaced by a new one.
     pub fn parse(text: &str) -> Result<Self, SessionFault> {
         #[derive(Deserialize)]
         struct Versioned {
@@ -153,19 +153,19 @@ impl Session {
         Ok(session)
     }
 
-    /// The session as text.
+    /// Returns the session as text.
     pub fn print(&self) -> Result<String, SessionFault> {
         serde_json::to_string_pretty(self)
             .map(|text| text + "\n")
             .map_err(|error| SessionFault::Damaged(error.to_string()))
     }
 
-    /// Keys of expanded nodes, the most recent last.
+    /// Returns the keys of expanded nodes, the most recent last.
     pub fn expanded(&self) -> &[String] {
         &self.expanded
     }
 
-    /// What a model was given, the most recent last: what a host tells again after a compaction.
+    /// Returns the texts that a model has, the most recent last; a host gives them again after a compaction.
     pub fn active(&self) -> &[Active] {
         &self.active
     }
@@ -186,8 +186,8 @@ impl Session {
         Expansion::Expanded
     }
 
-    /// Puts a node, by its key, back in its children's place. Those of them that are expanded stay so, for
-    /// when it is expanded again.
+    /// Puts a node, by its key, back in its children's place. Expanded nodes among those children stay so, for when it
+    /// is expanded again.
     pub fn collapse(&mut self, key: &str) -> Collapsing {
         match self.expanded.iter().position(|known| known == key) {
             Some(at) => {
@@ -198,7 +198,7 @@ impl Session {
         }
     }
 
-    /// Remembers that a model is given a text.
+    /// Records that a model is given a text.
     pub fn activate(&mut self, given: Active) -> Activating {
         let known = self.active.iter().position(|known| {
             (&known.address, &known.arguments, known.by_person)

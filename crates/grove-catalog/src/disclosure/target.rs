@@ -1,11 +1,11 @@
-//! From what was typed to the node that is meant, and whether whoever typed it may have it.
+//! Finds the node that a typed query means, and decides if the caller may have it.
 
 use super::node::{Group, Node};
 use crate::address::{self, Answer};
 use crate::catalog::shown_name;
 use crate::snapshot::{Skill, Snapshot};
 
-/// Who asks for a skill.
+/// The caller that asks for a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
     /// A model, by name, id or address.
@@ -14,27 +14,27 @@ pub enum Caller {
     Person,
 }
 
-/// What was asked for, and by whom.
+/// A node that was asked for, with the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// The skill or group.
     pub node: Node,
-    /// Who asks.
+    /// The caller that asks for it.
     pub caller: Caller,
 }
 
-/// Why nothing is given. Indexes are into the snapshot's skills.
+/// The reason why nothing is given. Indexes are into the snapshot's skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nothing is called so; names that are spelled nearly so.
+    /// No skill or group has this name; the names are spelled nearly so.
     Unknown(Vec<String>),
-    /// Several skills are called so.
+    /// Several skills have this name.
     Several(Vec<usize>),
     /// Groups of several roots have this name.
     SeveralGroups(Vec<Group>),
     /// It is not usable; its reasons say why.
     NotUsable(usize),
-    /// Another skill of its name is used, so it is given by its address alone.
+    /// Another skill of its name is used, so it is given only by its address.
     Shadowed(usize),
     /// Its author keeps it for people.
     ForPeople(usize),
@@ -42,7 +42,7 @@ pub enum Refusal {
     ForModels(usize),
 }
 
-/// Finds what was typed: a name, an id, an address, a group, or `/name` from a person.
+/// Finds a node by its query: a name, an id, an address, a group, or `/name` from a person.
 ///
 /// A skill goes before a group of the same path, unless the path ends in a slash.
 pub fn resolve(snapshot: &Snapshot, typed: &str) -> Result<Target, Refusal> {
@@ -74,7 +74,7 @@ pub fn resolve(snapshot: &Snapshot, typed: &str) -> Result<Target, Refusal> {
     }
 }
 
-/// A group by its key, its name or its whole path; people call skills, not groups.
+/// Finds a group by its key, its name or its whole path; people call skills, not groups.
 fn group(snapshot: &Snapshot, caller: Caller, query: &str) -> Result<Target, Refusal> {
     let all = match caller {
         Caller::Model => Group::all(snapshot),
@@ -107,7 +107,7 @@ fn group(snapshot: &Snapshot, caller: Caller, query: &str) -> Result<Target, Ref
     }
 }
 
-/// Near names of what this caller could have: a model is not told of what is kept for people.
+/// Returns near names among those that this caller may have: a model does not see skills kept for people.
 fn near(snapshot: &Snapshot, caller: Caller, groups: &[Group], query: &str) -> Vec<String> {
     let open_to = |skill: &&Skill| match caller {
         Caller::Model => skill.content.flags().model_invocable,

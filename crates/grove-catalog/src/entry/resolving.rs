@@ -1,4 +1,4 @@
-//! From files that were found to entries with their states: the strongest root first, one file once, one of a name.
+//! Resolves files to entries with their states: the strongest root first, one file once, one entry of a name.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -29,23 +29,23 @@ pub(crate) trait FoundFile {
     /// Device and inode, if it could be opened.
     fn file(&self) -> Option<(u64, u64)>;
 
-    /// Its name in the file, where a file holds several.
+    /// Returns its name in the file, if the file holds several.
     fn member(&self) -> Option<&str> {
         None
     }
 
-    /// Whether a link leads to it.
+    /// Returns true if a link leads to it.
     fn through_link(&self) -> bool {
         false
     }
 }
 
-/// By whose rules one is chosen among several of a name.
+/// The rules that choose among several entries of a name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NameRules {
-    /// What happens to equal names.
+    /// The treatment of equal names.
     pub(crate) same_name: SameNameRule,
-    /// Whether what Grove wrote for a host gives way to what it was made from, wherever the two are.
+    /// Set if a file that Grove wrote for a host gives way to its source, wherever the two are.
     pub(crate) sources_first: bool,
 }
 
@@ -56,8 +56,7 @@ pub(crate) struct Unranked<E> {
 }
 
 impl<E: Entry> Unranked<E> {
-    /// Judges each file by itself. One that is reached by several paths is one entry: the best usable place stands for
-    /// it.
+    /// Judges each file by itself. A file that is reached by several paths is one entry, at the best usable place.
     pub(crate) fn new<F: FoundFile>(
         mut roots: Vec<Root>,
         mut files: Vec<F>,
@@ -76,14 +75,14 @@ impl<E: Entry> Unranked<E> {
         change(&mut self.all, &self.roots);
     }
 
-    /// Chooses among those of one name.
+    /// Chooses one among those of each name.
     pub(crate) fn rank(mut self, rules: NameRules) -> (Vec<Root>, Vec<E>) {
         apply_rank(&mut self.all, &self.roots, rules);
         (self.roots, self.all)
     }
 }
 
-/// The state of a file with errors.
+/// Returns the state of a file with errors.
 pub(crate) fn invalid<'a>(
     findings: impl IntoIterator<Item = &'a Diagnostic>,
 ) -> Option<(State, Vec<Reason>)> {
@@ -94,8 +93,8 @@ pub(crate) fn invalid<'a>(
     (!reasons.is_empty()).then_some((State::Invalid, reasons))
 }
 
-/// The state of what may not be used before somebody has looked at it. Each file that it is made of was seen by itself,
-/// so that a change is said of the file that changed.
+/// Returns the state of an entry that may not be used before a person has reviewed it. Each of its files was pinned by
+/// itself, so that the reason names the file that changed.
 pub(crate) fn untrusted<P: AsRef<str>, D: Borrow<Digest>>(
     root: &Root,
     kind: Kind,
@@ -111,7 +110,7 @@ pub(crate) fn untrusted<P: AsRef<str>, D: Borrow<Digest>>(
     Some((state, vec![reason]))
 }
 
-/// The digest of what a reader can see: roots, and each entry's places, name, content and state with its reasons.
+/// Returns the bytes of what a reader can see: roots, and each entry's places, name, content, state and reasons.
 pub(crate) fn digest_fields<E: Entry>(roots: &[Root], all: &[E]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(all.len() * 128 + 64);
     let mut field = |field: &[u8]| append_field(&mut bytes, field);
@@ -154,17 +153,17 @@ fn sort_by_strength<F: FoundFile>(roots: &mut Vec<Root>, files: &mut [F]) {
         file.set_root(place.get(file.root()).copied().unwrap_or(0));
     }
     let in_order = |a: &F, b: &F| a.root().cmp(&b.root()).then_with(|| a.in_order(b));
-    // Walks deliver their files sorted, so this is a check far more often than a sort.
+    // The files of a walk are sorted already, so this is nearly always a check and not a sort.
     if !files.is_sorted_by(|a, b| in_order(a, b).is_le()) {
         files.sort_by(in_order);
     }
 }
 
-/// Indexes of files that are one file, each with whether a link leads to it.
+/// Indexes of files that are one file; the flag is set if a link leads to that path.
 type PathsToOneFile = Vec<Vec<(usize, bool)>>;
 
 fn paths_to_one_file<F: FoundFile>(files: &[F]) -> PathsToOneFile {
-    // Inode numbers alone tell the usual case, that no file is met twice, at a fraction of the cost.
+    // Comparing inode numbers alone is much cheaper, and shows in the usual case that no file is met twice.
     let inodes = files.iter().filter_map(|file| Some(file.file()?.1));
     let mut inodes: Vec<u64> = inodes.collect();
     inodes.sort_unstable();

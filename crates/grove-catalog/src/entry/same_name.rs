@@ -1,4 +1,4 @@
-//! Entries that bear one name, or names that only look different: which is used, and what is said.
+//! Entries that have one name, or names that only look different: the choice of one, and the findings.
 
 use grove_spec::Diagnostic;
 use grove_spec::text::first_names;
@@ -10,9 +10,9 @@ use crate::identity::{collision_key, name_key};
 use crate::root::Root;
 use crate::state::{Reason, State};
 
-/// Ranks entries of one name, and names collisions.
+/// Ranks entries of one name, and adds findings about collisions.
 pub(crate) fn apply_rank<E: Entry>(all: &mut [E], roots: &[Root], rules: NameRules) {
-    // Sorting hashes finds the few names that meet without comparing the many that do not.
+    // Sorting hashes finds the few equal names without comparing the many different ones.
     let mut hashes: Vec<(u64, usize)> = all
         .iter()
         .enumerate()
@@ -30,7 +30,7 @@ pub(crate) fn apply_rank<E: Entry>(all: &mut [E], roots: &[Root], rules: NameRul
     }
 }
 
-/// What decides between two of one name; less is stronger.
+/// Returns the order among entries of one name; less is stronger.
 fn strength<E: Entry>(all: &[E], roots: &[Root], at: usize) -> impl Ord + use<E> {
     let entry = all.get(at);
     let root = entry.and_then(|entry| roots.get(entry.root()));
@@ -38,7 +38,7 @@ fn strength<E: Entry>(all: &[E], roots: &[Root], at: usize) -> impl Ord + use<E>
     (scope, entry.map(Entry::strength), at)
 }
 
-/// The strongest usable one of a name is used; the others say which. `members` have the strongest first.
+/// Chooses the strongest usable entry of a name; the others say which it is. `members` have the strongest first.
 fn rank_names<E: Entry>(all: &mut [E], roots: &[Root], members: &[usize], rules: NameRules) {
     let entries = Entries { roots, all: &*all };
     let is_usable = |at: &usize| all.get(*at).is_some_and(|entry| entry.state().is_usable());
@@ -91,7 +91,7 @@ fn rank_names<E: Entry>(all: &mut [E], roots: &[Root], members: &[usize], rules:
     }
 }
 
-/// Whether what Grove wrote a file from is there, under the same name, and can be used.
+/// Returns true if the source from which Grove wrote a file is there, under the same name, and can be used.
 fn has_source<E: Entry>(entries: Entries<'_, E>, usable: &[usize], made: &E) -> bool {
     let Some(from) = made.generated_from() else {
         return false;
@@ -102,7 +102,7 @@ fn has_source<E: Entry>(entries: Entries<'_, E>, usable: &[usize], made: &E) -> 
     })
 }
 
-/// How many ids a collision names: with thousands of equal names the lists would outgrow everything.
+/// The most ids that a collision names: with thousands of equal names the lists would be larger than all else.
 const COLLISION_NAMES: usize = 20;
 
 fn name_collisions<E: Entry>(all: &mut [E], members: &[usize]) {
@@ -149,9 +149,9 @@ fn name_collisions<E: Entry>(all: &mut [E], members: &[usize]) {
     }
 }
 
-/// A hash under which all names with one collision key are equal; eight bytes at a time, since every name is asked.
+/// A hash that is equal for all names with one collision key; eight bytes at a time, since every name is hashed.
 fn collision_hash(name: &str) -> u64 {
-    /// Letters of both cases are equal with this bit, and so are a few other characters, which are told apart later.
+    /// Both cases of a letter are equal with this bit, and so are a few other characters, told apart later.
     const CASE: u64 = 0x2020_2020_2020_2020;
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let of = |bytes: &[u8]| {

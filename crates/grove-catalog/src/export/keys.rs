@@ -1,4 +1,4 @@
-//! An agent's keys in the words of another host.
+//! An agent's keys, translated for another host.
 
 use grove_spec::agent::fields::{Exported, FieldRow};
 use grove_spec::agent::formats::restriction;
@@ -8,7 +8,7 @@ use grove_spec::{Code, Diagnostic, Position, Severity};
 
 use super::{Job, Source, models};
 
-/// The keys of the host's file, and what has no place in it.
+/// Returns the keys for the host's file, and adds findings about those that have no place in it.
 pub(super) fn translate(
     job: &Job<'_>,
     source: &Source<'_>,
@@ -61,7 +61,7 @@ pub(super) struct Writer<'a, 'b> {
 }
 
 impl Writer<'_, '_> {
-    /// Grove's own format: everything as it is but for names that other hosts gave.
+    /// Writes Grove's own format: everything as it is, except for names that come from other hosts.
     fn native(&mut self, skills: &[String]) {
         let mut agent = self.source.agent.clone();
         if agent.name.is_none() {
@@ -95,7 +95,7 @@ impl Writer<'_, '_> {
     fn key(&mut self, entry: &Entry, skills: &[String]) {
         let export = &self.job.rules.export;
         match &*entry.key {
-            // The name is written already, with the package in it, and so are the tools.
+            // The name is written already, with its package, and so are the tools.
             "name" | "package" | "skillInjection" | "tools" => {}
             "skillPath" => self.skill_path(),
             "skills" if skills.is_empty() => {}
@@ -131,13 +131,13 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// A key that Grove does not know is the host's own if the file was written for it.
+    /// Writes a key that Grove does not know: it is the host's own if the file was written for that host.
     fn other(&mut self, entry: Entry) {
         if self.is_theirs() {
             let Some(entry) = self.shrunk(entry) else {
                 return;
             };
-            // What was set in place of what the file says counts alone.
+            // A value that overrides what the file says replaces it.
             if !self.entries.iter().any(|written| written.key == entry.key) {
                 self.entries.push(entry);
             }
@@ -147,7 +147,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Whether the file was written for the host that it is exported for.
+    /// Returns true if the file was written for the host that it is exported for.
     pub(super) fn is_theirs(&self) -> bool {
         self.source.format.of_files() == self.job.rules.export.format
     }
@@ -163,7 +163,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The folders are of the machine that is exported from: the skills that are named come along instead.
+    /// The folders are on the machine that exports: the skills that the agent names are copied instead.
     fn skill_path(&mut self) {
         let message = format!(
             "`skillPath` of agent `{}` is not written for {}: the skills that it names are copied from there",
@@ -190,14 +190,14 @@ impl Writer<'_, '_> {
         )
     }
 
-    /// Says that something of a key is left out: `key`, `key: value` or `key.part`.
+    /// Adds a finding that something of a key is left out: `key`, `key: value` or `key.part`.
     fn left_out(&mut self, what: &str, severity: Severity) {
         let message = self.no_counterpart(what);
         let key = what.split([':', '.']).next().unwrap_or(what);
         self.say(message, severity, self.source.place(key));
     }
 
-    /// A finding about a key, in the file of the agent if that is where the key stands.
+    /// Adds a finding about a key, in the file of the agent if that is where the key stands.
     pub(super) fn say(&mut self, message: String, severity: Severity, at: Option<Position>) {
         let finding = Diagnostic::new(Code::ExportUnmapped, message).with_severity(severity);
         // Keys of a role that settings declare may be in another file than the settings.

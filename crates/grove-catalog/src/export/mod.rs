@@ -1,8 +1,8 @@
 //! Agents and their skills for another host, as the files that it reads.
 //!
-//! Pure: whoever has the files reads them and writes what comes out. The same agents give the same bytes; no
-//! path of a machine is in them. What a host has no place for is left out and said: as a warning where it
-//! changes what the agent is told or may do, and as information where it only says how Grove runs it.
+//! Pure: the caller reads the files and writes the result. The same agents give the same bytes; no path of a machine is
+//! in them. What a host has no place for is left out with a finding: a warning if it changes the agent's prompt or
+//! powers, and information if it only says how Grove runs the agent.
 
 mod keys;
 mod models;
@@ -28,43 +28,43 @@ pub use packaged::{packaged_skill, printed_skill};
 pub(crate) use powers::CHANGING;
 pub(crate) use tools::own_names;
 
-/// For whom is exported, and how.
+/// The target of an export, with its options.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
-    /// The host's name, for people.
+    /// The title of the host, for people.
     pub title: &'a str,
-    /// The host's rules.
+    /// The rules of the host.
     pub rules: &'a AgentRules,
-    /// Whether the text of skills is written into agents also where the host reads `skills` itself.
+    /// Set if the text of skills is written into agents even where the host reads `skills` itself.
     pub inline: bool,
-    /// Characters that the skills of an agent may take.
+    /// The most characters that the skills of an agent may take.
     pub budget: usize,
 }
 
 /// An agent that is exported.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// What it is called.
+    /// The name of the agent.
     pub name: &'a str,
-    /// Its address, which says where it was made from; none for one that is made for the host alone, whose file is its
-    /// owner's.
+    /// Its address, which the written file names as its source; none for an agent that is made for the host alone,
+    /// whose file then belongs to the owner.
     pub address: Option<&'a str>,
-    /// Its fields.
+    /// The fields of the agent.
     pub agent: &'a agent::Agent,
-    /// How its file is written.
+    /// The format of its file.
     pub format: Format,
-    /// Whether it came with a package, and so may not grant itself anything.
+    /// Set if it came with a package, and so may not grant itself anything.
     pub is_packaged: bool,
-    /// Where keys of its file stand, by what they are called here.
+    /// The positions of the keys in its file, by Grove's names for them.
     pub places: &'a [(Key, Position)],
-    /// Its own text.
+    /// The agent's own text.
     pub body: &'a str,
     /// The skills it has, in the order in which it names them.
     pub skills: &'a [Named<'a>],
 }
 
 impl Source<'_> {
-    /// Where a key stands, or one of the same in other words.
+    /// Returns the position of a key, or of one with the same meaning.
     fn place(&self, key: &str) -> Option<Position> {
         let mut places = self.places.iter();
         places
@@ -72,7 +72,7 @@ impl Source<'_> {
             .map(|(_, place)| *place)
     }
 
-    /// Whether the agent gets a list of its skills and reads them itself.
+    /// Returns true if the agent gets a list of its skills and reads them itself.
     fn is_light(&self) -> bool {
         self.agent.skill_injection == SkillInjection::Light
     }
@@ -81,9 +81,9 @@ impl Source<'_> {
 /// A skill that an agent has.
 #[derive(Debug, Clone)]
 pub struct Named<'a> {
-    /// The skill.
+    /// The skill in the snapshot.
     pub skill: &'a Skill,
-    /// What it is called there, which is its folder's name too.
+    /// Its name at the host, which is its folder's name too.
     pub name: &'a str,
     /// The body of its file.
     pub body: &'a str,
@@ -91,12 +91,12 @@ pub struct Named<'a> {
     pub children: Vec<Child<'a>>,
 }
 
-/// A skill below another one: what it is called at the host, and what it is for.
+/// A skill below another one, with its name at the host and its description.
 #[derive(Debug, Clone, Copy)]
 pub struct Child<'a> {
-    /// Its name, which is its folder's too.
+    /// Its name, which is its folder's name too.
     pub name: &'a str,
-    /// What it is for.
+    /// The description, as the parent's text shows it.
     pub description: Option<&'a str>,
 }
 
@@ -105,11 +105,11 @@ pub struct Child<'a> {
 pub struct File {
     /// Its path below the folder that is exported to.
     pub path: String,
-    /// What is in it.
+    /// The text that it holds.
     pub text: String,
 }
 
-/// The name under which a host has an agent or a skill: letters, digits, `-` and `_`.
+/// Returns the name under which a host has an agent or a skill: letters, digits, `-` and `_`.
 pub fn host_name(rules: &AgentRules, name: &str) -> String {
     if rules.export.format == Format::Native {
         return name.to_owned();
@@ -124,7 +124,7 @@ pub fn host_name(rules: &AgentRules, name: &str) -> String {
         .collect()
 }
 
-/// The folder name under which a host has a skill; none where nothing of the name is left, or where it would be taken
+/// Returns the folder name under which a host has a skill; none if nothing of the name is left, or if it would be taken
 /// for the file of a skill.
 pub fn skill_folder(name: &str) -> Option<String> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -132,18 +132,18 @@ pub fn skill_folder(name: &str) -> Option<String> {
         .chars()
         .map(|c| if fits(c) { c } else { '-' })
         .collect();
-    // A hidden folder is looked in by nobody.
+    // No host looks in a hidden folder.
     let folder = folder.trim_start_matches('.');
     let is_folder = !folder.is_empty() && !folder.eq_ignore_ascii_case("SKILL.md");
     is_folder.then(|| folder.to_owned())
 }
 
-/// The file of an agent, and what could not be said in it.
+/// Returns the file of an agent, with findings about what could not be written into it.
 pub fn agent(job: &Job<'_>, source: &Source<'_>) -> (File, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     let export = &job.rules.export;
     let name = host_name(job.rules, source.name);
-    // What a host with another format reads in `skills` is always the whole text.
+    // For `skills`, a host with another format always reads the whole text.
     let by_host = export.preload == Preload::Skills
         && !job.inline
         && (!source.is_light() || export.format == Format::Native);
@@ -180,7 +180,7 @@ pub fn agent(job: &Job<'_>, source: &Source<'_>) -> (File, Vec<Diagnostic>) {
     (File { path, text }, diagnostics)
 }
 
-/// What the agent is told: its skills' text where the host does not add it, then its own.
+/// Returns the agent's prompt: its skills' text if the host does not add it, then its own.
 fn body(
     job: &Job<'_>,
     source: &Source<'_>,
@@ -213,7 +213,7 @@ fn body(
     parts.join("\n")
 }
 
-/// A skill's text in its boundary, with its folder as it is in the project.
+/// Returns a skill's text in its boundary, with its folder as it is in the project.
 fn inlined(job: &Job<'_>, named: &Named<'_>) -> Option<String> {
     let folder = format!("{}/{}", job.rules.export.skills, named.name);
     let body = body_for_prompt(named.skill, Path::new(&folder), named.body).ok()?;
@@ -229,7 +229,7 @@ fn inlined(job: &Job<'_>, named: &Named<'_>) -> Option<String> {
     Some(text)
 }
 
-/// The list of an agent that reads its skills itself.
+/// Returns the list of skills for an agent that reads them itself.
 fn listing(job: &Job<'_>, skills: &[Named<'_>]) -> Option<String> {
     if skills.is_empty() {
         return None;
@@ -247,7 +247,7 @@ fn listing(job: &Job<'_>, skills: &[Named<'_>]) -> Option<String> {
     Some(text)
 }
 
-/// A skill's file with the mark, and where the skills below it are: no host follows a tree by itself.
+/// Returns a skill's file with the mark, and the paths of the skills below it, as no host follows a tree by itself.
 pub fn skill_text(source: &str, address: &str, children: &[Child<'_>]) -> Option<String> {
     let mut text = generated::marked(source, address)?;
     if children.is_empty() {

@@ -1,10 +1,10 @@
-//! Models by the names of another host.
+//! Models, translated to the names of another host.
 
 use grove_spec::agent::Format;
 
 use crate::hosts::ExportRules;
 
-/// A model as a host writes it, if it is one that the host has.
+/// Returns a model as a host writes it, if the host has it.
 pub(super) fn translate(model: &str, from: Format, to: &ExportRules) -> Option<String> {
     let Some(models) = &to.models else {
         return Some(model.to_owned());

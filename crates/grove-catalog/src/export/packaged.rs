@@ -1,7 +1,7 @@
-//! What came with a package, for a host's own folders: whatever grants something is taken out and said.
+//! Agents and skills of a package, for a host's own folders: keys that grant something are removed with a finding.
 //!
-//! A host lets what is in its own folders do more than a plugin, because it takes it for its owner's. A copy there
-//! must not have more than its package had.
+//! A host lets the files in its own folders do more than a plugin, because it takes them for the owner's. A copy there
+//! must not have more powers than its package had.
 
 use grove_spec::agent::formats::granting::{self, Shrunk};
 use grove_spec::skill::{self, print};
@@ -13,7 +13,7 @@ use super::keys::Writer;
 use super::powers::quoted;
 
 impl Writer<'_, '_> {
-    /// A key of the host's own as it may be written.
+    /// Returns a key of the host's own as it may be written.
     pub(super) fn shrunk(&mut self, entry: Entry) -> Option<Entry> {
         if !self.source.is_packaged {
             return Some(entry);
@@ -34,9 +34,9 @@ impl Writer<'_, '_> {
     }
 }
 
-/// The text of a package's skill without the keys that grant something, and what is to be known of it.
+/// Returns the text of a package's skill without the keys that grant something, with findings about it.
 ///
-/// It is printed from what was parsed: a copy might be more to another reader than it is here.
+/// It is printed from the parsed form, as another reader might find more in a plain copy than Grove does.
 pub fn packaged_skill(name: &str, source: &str) -> (String, Vec<Diagnostic>) {
     let mut findings = Vec::new();
     let mut parsed = skill::parse(source);
@@ -74,7 +74,7 @@ pub fn packaged_skill(name: &str, source: &str) -> (String, Vec<Diagnostic>) {
     (text, findings)
 }
 
-/// The text of a skill as it was read: with the strictest reading of what could not be.
+/// Returns the text of a skill as it was parsed: the strictest reading stands for what could not be read.
 pub fn printed_skill(parsed: &skill::Parsed, source: &str) -> String {
     let body = source.get(parsed.body_offset..).unwrap_or_default();
     print::print(&parsed.skill, body)

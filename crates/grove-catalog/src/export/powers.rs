@@ -1,7 +1,7 @@
-//! What an agent may do, said to another host: never more than its own file lets it.
+//! The powers of an agent, exported to another host: never more than its own file grants.
 //!
-//! Three things say so in files: a list of tools, a list of tools that it must not have, and keys that keep it
-//! from changing anything. A host that has no place for one of them gets what is stricter, with a warning.
+//! Three things in files set them: a list of tools, a list of tools that it must not have, and keys that keep it from
+//! changing anything. A host that has no place for one of them gets a stricter form, with a warning.
 
 use std::collections::BTreeSet;
 
@@ -16,21 +16,21 @@ use super::tools::{self, Vocabulary};
 /// Tools with which an agent changes something.
 pub(crate) const CHANGING: [&str; 3] = ["write", "edit", "bash"];
 
-/// What an agent may do.
+/// The powers of an agent.
 struct Powers {
     vocabulary: Vocabulary,
-    /// The tools that it has, by the names of its own file; the usual ones without.
+    /// The tools that it has, by the names of its own file; none for the usual ones.
     allowed: Option<Vec<String>>,
-    /// Tools that it must not have, in Grove's words.
+    /// Tools that it must not have, by Grove's names.
     denied: BTreeSet<String>,
-    /// The key that says so, and where it stands.
+    /// The key that restricts it, with its position.
     key: Option<(String, Position)>,
-    /// Where the list of tools stands.
+    /// The position of the list of tools.
     tools: Option<Position>,
 }
 
 impl Writer<'_, '_> {
-    /// Writes what the agent may do.
+    /// Writes the keys for the agent's powers.
     pub(super) fn powers(&mut self) {
         let powers = self.own_powers();
         let format = self.job.rules.export.format;
@@ -72,7 +72,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The tools of an agent in Grove's own format; none for the usual ones.
+    /// Returns the tools of an agent in Grove's own format; none for the usual ones.
     pub(super) fn native_tools(&mut self) -> Option<Vec<String>> {
         let powers = self.own_powers();
         match &powers.allowed {
@@ -82,7 +82,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// What the agent's own file lets it do. The host that it was written for gets the keys themselves.
+    /// Returns the powers that the agent's own file gives. The host that it was written for gets the keys instead.
     fn own_powers(&mut self) -> Powers {
         let mut powers = Powers {
             vocabulary: Vocabulary::of(self.source.format),
@@ -96,7 +96,7 @@ impl Writer<'_, '_> {
         }
         let source = self.source;
         for entry in &source.agent.unknown {
-            // What somebody set in place of a file's list of tools counts alone.
+            // A list of tools that overrides the file's replaces it.
             if entry.key == "tools" && source.agent.tools.is_some() {
                 continue;
             }
@@ -128,7 +128,7 @@ impl Writer<'_, '_> {
                 powers.denied.extend(CHANGING.map(str::to_owned));
                 stricter = self.job.rules.export.format != Format::Codex;
                 if stricter {
-                    // Others whom it calls might change something; a sandbox is around them too.
+                    // Agents that it calls might change something; a sandbox would hold for them too.
                     powers.denied.insert("subagent".to_owned());
                 }
             }
@@ -149,7 +149,7 @@ impl Writer<'_, '_> {
         self.say(message, Severity::Warning, Some(entry.position));
     }
 
-    /// Tools in the host's names, with one that reads if the agent has skills to read.
+    /// Returns tools by the host's names, with one that reads if the agent has skills to read.
     fn translated(&mut self, powers: &Powers, own: &[String]) -> Vec<String> {
         let export = &self.job.rules.export;
         let tools = powers.vocabulary.translate(own, export, &powers.denied);
@@ -188,7 +188,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// A list of all tools but those that are denied, where that is the only list.
+    /// Returns all tools but the denied ones, for a host that has no list of denied tools.
     fn those_left(&mut self, powers: &Powers) -> Vec<String> {
         let left = tools::others(&powers.denied, &self.job.rules.export);
         let message = format!(
@@ -201,7 +201,7 @@ impl Writer<'_, '_> {
         left
     }
 
-    /// Codex has no list of tools; an agent that changes nothing is kept from it in another way.
+    /// Codex has no list of tools; `sandbox_mode` keeps an agent from changing anything.
     fn sandbox(&mut self, powers: &Powers, own: &[String]) {
         let (mut unmapped, mut changes) = (Vec::new(), false);
         for tool in own {
@@ -223,7 +223,7 @@ impl Writer<'_, '_> {
         self.read_only(powers, "");
     }
 
-    /// Tools that are denied, said to Codex: it can keep an agent from changing, and from nothing else.
+    /// Denies tools to Codex, which can only keep an agent from changing anything.
     fn denied_by_sandbox(&mut self, powers: &Powers) {
         let denies = |tool: &str| powers.denied.contains(tool);
         let is_read_only = denies("write") && denies("edit");
@@ -245,7 +245,7 @@ impl Writer<'_, '_> {
         self.read_only(powers, more);
     }
 
-    /// Codex is told, and does not keep to it where the agent is called by another: that has to be known.
+    /// Adds `sandbox_mode` with a warning, as Codex may use the caller's if another agent calls this one.
     fn read_only(&mut self, powers: &Powers, more: &str) {
         self.entries.push(print::text("sandbox_mode", "read-only"));
         let message = format!(
@@ -269,7 +269,7 @@ impl Writer<'_, '_> {
         self.say(message, Severity::Warning, powers.place());
     }
 
-    /// Tools that the agent must not have and that nothing keeps from it.
+    /// Warns about tools that the agent must not have and that the host cannot deny.
     fn still_there(&mut self, powers: &Powers, tools: &[String]) {
         if tools.is_empty() {
             return;

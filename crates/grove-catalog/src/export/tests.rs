@@ -121,7 +121,7 @@ fn what_a_host_cannot_be_told_is_said() {
         "{}",
         file.text
     );
-    // Codex has it from the caller where an agent is called.
+    // Codex takes it from the caller if an agent is called.
     assert_eq!(about(&diagnostics, Severity::Warning), ["team.reviewer"]);
 }
 
@@ -208,7 +208,7 @@ fn a_limit_of_turns_has_the_name_that_the_host_has_for_it() {
     assert!(!file.text.contains("urns"), "{}", file.text);
     let said = about(&diagnostics, Severity::Info);
     assert_eq!(said, ["team.reviewer", "turnBudget"]);
-    // What cannot be read is said when the file is, and no host is told of it.
+    // A key that cannot be read has a finding when the file is read, and is not exported.
     let many = text.replace("{maxTurns: 7, graceTurns: 2}", "many");
     let found = agent::parse(&many).diagnostics;
     assert!(found.iter().any(|one| one.message.contains("turnBudget")));

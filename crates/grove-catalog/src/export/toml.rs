@@ -1,13 +1,13 @@
-//! A role of Codex, written: plain keys first, then its text, then the tables.
+//! The file of a Codex role: plain keys first, then its text, then the tables.
 
 use std::fmt::Write as _;
 
 use grove_spec::yaml::{Entry, Node, Scalar, Value};
 
-/// The key with the agent's text.
+/// The key for the agent's text.
 const BODY: &str = "developer_instructions";
 
-/// A file of these keys and this text; `mark` is a comment above them.
+/// Returns a file of these keys and this text; `mark` is a comment above them.
 pub(super) fn role(entries: &[Entry], mark: Option<&str>, body: &str) -> String {
     let mut out = mark.map_or_else(String::new, |mark| format!("{mark}\n"));
     plain_keys(&mut out, entries);
@@ -16,7 +16,7 @@ pub(super) fn role(entries: &[Entry], mark: Option<&str>, body: &str) -> String 
     out
 }
 
-/// Keys whose values stand in their lines: they come before every table, to which they would belong otherwise.
+/// Writes the keys whose values stand in their lines. They come before every table, which would otherwise own them.
 fn plain_keys(out: &mut String, entries: &[Entry]) {
     for entry in entries.iter().filter(|entry| !is_table(&entry.value)) {
         let _ = writeln!(out, "{} = {}", key(&entry.key), value(&entry.value));
@@ -47,7 +47,7 @@ fn tables(out: &mut String, entries: &[Entry], above: &str) {
     }
 }
 
-/// Whether a value is a table, or a list of tables and nothing else.
+/// Returns true if a value is a table, or a list of tables and nothing else.
 fn is_table(node: &Node) -> bool {
     match &node.value {
         Value::Map(_) => true,
@@ -71,7 +71,7 @@ fn value(node: &Node) -> String {
     }
 }
 
-/// A word that is no text stays as it is if TOML has such a word.
+/// Returns a scalar as it is if TOML has such a word, and otherwise in quotes.
 fn word(scalar: &Scalar) -> String {
     let is_word = || {
         let line = format!("x = {}", scalar.text);
@@ -99,7 +99,7 @@ fn key(name: &str) -> String {
     }
 }
 
-/// A text in quotes; one of several lines keeps them.
+/// Returns a text in quotes; one of several lines keeps them.
 fn text(text: &str) -> String {
     quoted(text, text.contains('\n'))
 }

@@ -1,4 +1,4 @@
-//! Tools by the names of another host.
+//! Tools, translated to the names of another host.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use grove_spec::agent::formats::restriction::tool_name;
 
 use crate::hosts::{AgentRules, ExportRules};
 
-/// How entries for tools of MCP servers begin in Grove's own words.
+/// The prefix of entries for tools of MCP servers in Grove's own words.
 const MCP: &str = "mcp:";
 
-/// The tools that are always there where Grove's own format is used.
+/// The tools of an agent without a list, in Grove's own format.
 const USUAL: [&str; 7] = ["read", "grep", "find", "ls", "bash", "edit", "write"];
 
-/// Tools in another host's names, and those that it has none for.
+/// Tools by another host's names, and those for which it has none.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Tools {
     pub(super) names: Vec<String>,
@@ -35,7 +35,7 @@ pub(super) struct Vocabulary {
     rules: Option<ExportRules>,
 }
 
-/// A tool of a format in Grove's own words, whatever is said about its use.
+/// Returns Grove's own names for a tool of a format, without any limits on its use.
 pub(crate) fn own_names(tool: &str, format: Format) -> Vec<String> {
     Vocabulary::of(format).own(tool).names
 }
@@ -43,9 +43,9 @@ pub(crate) fn own_names(tool: &str, format: Format) -> Vec<String> {
 /// A tool in Grove's own words.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Own {
-    /// Several where a host has one for what are several here, and none where there is no such tool.
+    /// Several if one tool of the host does the work of several here, and empty if Grove has no such tool.
     pub(super) names: Vec<String>,
-    /// Whether all uses of it are meant.
+    /// Set if all uses of it are meant.
     pub(super) is_whole: bool,
 }
 
@@ -66,7 +66,7 @@ impl Vocabulary {
         }
     }
 
-    /// A tool of the format in Grove's own words.
+    /// Returns Grove's own names for a tool of the format.
     pub(super) fn own(&self, tool: &str) -> Own {
         let Some(rules) = &self.rules else {
             return Own {
@@ -76,7 +76,7 @@ impl Vocabulary {
         };
         let name = tool_name(tool);
         let names = known(name, rules).unwrap_or_else(|| match name.split_once('/') {
-            // Tools of a set that nobody here knows are still no tools of a server.
+            // Unknown tools of a host's own set are still not tools of a server.
             Some((set, rest)) if is_set(set, rules) => match rest {
                 "*" => known(set, rules).unwrap_or_default(),
                 _ => Vec::new(),
@@ -125,7 +125,7 @@ impl Vocabulary {
     }
 }
 
-/// A host's names for tools that an agent must not have, all of them.
+/// Returns all of a host's names for tools that an agent must not have.
 pub(super) fn denied(denied: &BTreeSet<String>, to: &ExportRules) -> Tools {
     let mut tools = Tools::default();
     for tool in denied {
@@ -134,7 +134,7 @@ pub(super) fn denied(denied: &BTreeSet<String>, to: &ExportRules) -> Tools {
             None => tools.unmapped.push(tool.clone()),
         }
     }
-    // A tool by another name does the same. Where one tool does several things, one of them is enough.
+    // An alias names the same tool. If a tool does several things, one denied thing is enough to deny it.
     for (name, own) in &to.aliases {
         if own.iter().any(|own| denied.contains(own)) {
             tools.add(name.clone());
@@ -143,7 +143,7 @@ pub(super) fn denied(denied: &BTreeSet<String>, to: &ExportRules) -> Tools {
     tools
 }
 
-/// A host's tools without those that an agent must not have.
+/// Returns a host's tools without those that an agent must not have.
 pub(super) fn others(denied: &BTreeSet<String>, to: &ExportRules) -> Vec<String> {
     if to.format == Format::Native {
         let left = USUAL.iter().filter(|tool| !denied.contains(**tool));
@@ -157,7 +157,7 @@ pub(super) fn others(denied: &BTreeSet<String>, to: &ExportRules) -> Vec<String>
     left.names
 }
 
-/// A host's tools that do what an agent must not, among other things perhaps.
+/// Returns the host's tools that do something denied, perhaps among other things.
 fn taken<'a>(denied: &BTreeSet<String>, to: &'a ExportRules) -> BTreeSet<&'a String> {
     denied
         .iter()
@@ -165,13 +165,13 @@ fn taken<'a>(denied: &BTreeSet<String>, to: &'a ExportRules) -> BTreeSet<&'a Str
         .collect()
 }
 
-/// A host's tool that reads files.
+/// Returns a host's tool that reads files.
 pub(super) fn reading(to: &ExportRules) -> String {
     let name = to.tools.get("read");
     name.map_or_else(|| "read".to_owned(), Clone::clone)
 }
 
-/// What a host's own tool is here; none where the host has no tool of that name that is known.
+/// Returns Grove's names for a host's own tool; none if no tool of that name is known.
 fn known(name: &str, rules: &ExportRules) -> Option<Vec<String>> {
     let is = |theirs: &str| theirs == name || (rules.any_case && theirs.eq_ignore_ascii_case(name));
     let own = rules.tools.iter().filter(|(_, theirs)| is(theirs));
@@ -202,16 +202,16 @@ fn in_host_names(tool: &str, to: &ExportRules) -> Option<String> {
     to.tools.get(tool).cloned()
 }
 
-/// A host's name for tools of an MCP server in Grove's own words.
+/// Returns Grove's own name for tools of an MCP server from the host's name.
 fn mcp_server(tool: &str, rules: &ExportRules) -> Option<String> {
     let [all, one] = rules.mcp.as_ref()?;
     let (before, after) = one.split_once("SERVER")?;
     let between = after.strip_suffix("TOOL")?;
     let end = all.split_once("SERVER")?.1;
     let named = tool.strip_prefix(before)?;
-    // What has a dot or several slashes is named after an extension or a catalogue, and not after a server.
+    // A name with a dot or several slashes is that of an extension or a catalogue, and not of a server.
     let server = |server: &str| !server.is_empty() && !server.contains(['.', '/']);
-    // All tools first: for one host that is a tool called `*`.
+    // The name for all tools is tried first: for one host it looks like a tool called `*`.
     if !end.is_empty()
         && let Some(named) = named.strip_suffix(end)
     {

@@ -1,7 +1,7 @@
 //! `- name: description (file: r0/name/SKILL.md)` below a table of roots, counted in tokens.
 //!
-//! Beyond the budget descriptions get one character each in turn until no token is left. When names
-//! alone are too much, entries without description are taken while they fit.
+//! Over the budget, descriptions get one character each in turn until no token is left. If the names alone are too
+//! much, entries without descriptions are added while they fit.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use crate::snapshot::Snapshot;
 const ROOTS: &str = "### Skill roots\n";
 const SKILLS: &str = "### Available skills\n";
 const CUT: &str = "...";
-/// The folder of a project that the program goes through from the outside in.
+/// The folder of a project that the program searches from the outermost folder inwards.
 const SHARED_FOLDER: &str = ".agents/skills";
 
 pub(super) fn draft(
@@ -73,7 +73,7 @@ pub(super) fn draft(
 struct RootTable {
     /// Paths in the order of their numbers.
     paths: Vec<PathBuf>,
-    /// Number of a root of the snapshot.
+    /// The numbers by a root's index in the snapshot.
     numbers: BTreeMap<usize, usize>,
     built_in: Option<usize>,
 }
@@ -139,19 +139,19 @@ impl RootTable {
     }
 }
 
-/// How much of a description an entry gets, in characters; nothing where the entry is left out.
+/// The characters of its description that an entry gets; none if the entry is left out.
 type Share = Option<usize>;
 
-/// An entry with what its every character costs.
+/// An entry with the cost of each beginning of its description.
 struct Line {
     name: String,
     file: String,
     description: String,
-    /// The description was cut before anything was counted.
+    /// Set if the description was cut before costs were counted.
     is_cut: bool,
-    /// Bytes of the entry without a description, its line end included.
+    /// The bytes of the entry without a description, its line end included.
     bytes: usize,
-    /// Bytes of the first characters of the description, from none to all.
+    /// The bytes of the first characters of the description, from none to all.
     prefix_bytes: Vec<usize>,
 }
 
@@ -231,7 +231,7 @@ impl Line {
             Some(chars) if chars == self.n_chars() && !self.is_cut => How::Full,
             Some(0) => How::NameOnly,
             Some(chars) => {
-                // The marks of a cut are no part of the description.
+                // The marks of a cut are not part of the description.
                 let marks = if self.is_cut { CUT.len() } else { 0 };
                 How::Shortened(chars.min(self.n_chars() - marks))
             }
@@ -244,7 +244,7 @@ impl Line {
     }
 }
 
-/// What every entry gets of the budget.
+/// Returns the share of each entry in the budget.
 fn share(lines: &[Line], limit: usize) -> Vec<Share> {
     let full: usize = lines
         .iter()
@@ -261,14 +261,14 @@ fn share(lines: &[Line], limit: usize) -> Vec<Share> {
     lines
         .iter()
         .map(|line| {
-            // One that does not fit leaves the rest to shorter ones.
+            // An entry that does not fit leaves the rest to shorter ones.
             left = left.checked_sub(line.cost(Some(0)))?;
             Some(0)
         })
         .collect()
 }
 
-/// One character of description to each in turn, until nobody can have another.
+/// Gives each entry one character of description in turn, until no entry can have another.
 fn in_turn(lines: &[Line], mut left: usize) -> Vec<Share> {
     let mut shares = vec![0; lines.len()];
     loop {

@@ -1,8 +1,7 @@
 //! `- name: description`: every name stays, and descriptions stay while they fit.
 //!
-//! Skills of the program itself keep their descriptions whatever happens. The others are gone through by
-//! how much they were used, and each keeps its whole description or loses it; before anything was used
-//! that is the order of the list.
+//! Skills of the program itself always keep their descriptions. The others are tried in the order of their use, and
+//! each keeps its whole description or loses it; before anything was used, the order is that of the list.
 
 use super::measure::{columns, first_units, units};
 use super::{Draft, Entry, How, Options, built_in_beside, collation};
@@ -10,7 +9,7 @@ use crate::hosts::{BuiltIn, Host};
 
 const HEADING: &str = "The following skills are available for use with the Skill tool:\n\n";
 
-/// What `- ` before a name and `: ` after it take.
+/// The length of `- ` before a name, and of `: ` after it.
 const BULLET: usize = 2;
 const COLON: usize = 2;
 
@@ -77,7 +76,7 @@ impl Line {
     }
 }
 
-/// Which descriptions stay, and what the list then costs.
+/// Decides which descriptions stay, and returns the cost of the list.
 fn keep(lines: &[Line], built_in: &[&BuiltIn], limit: usize) -> (Vec<bool>, usize) {
     let all = lines.len() + built_in.len();
     let breaks = all.saturating_sub(1);
@@ -112,7 +111,7 @@ fn keep(lines: &[Line], built_in: &[&BuiltIn], limit: usize) -> (Vec<bool>, usiz
     (kept, fixed.max(limit) - left)
 }
 
-/// A description with what says when to use it, as the host puts them together.
+/// Returns a description with its `when_to_use`, joined as the host joins them.
 pub(super) fn with_use(description: &str, when_to_use: Option<&str>) -> String {
     match when_to_use {
         Some(when) if !when.is_empty() => format!("{description} - {when}"),

@@ -1,5 +1,5 @@
-//! The order of a dictionary, as programs in JavaScript sort names: marks, digits, letters; accents and
-//! case only where everything else is equal.
+//! The order of a dictionary, as programs in JavaScript sort names: marks, digits, letters; accents and case count only
+//! if everything else is equal.
 //!
 //! This is the part of the Unicode collation that names of skills need: ASCII, and letters that are an
 //! ASCII letter with accents. Other characters come after those, by code point.
@@ -8,10 +8,10 @@ use std::cmp::Ordering;
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Marks in the order in which a dictionary has them.
+/// The marks in the order that a dictionary gives them.
 const MARKS: &str = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
 
-/// Compares two names.
+/// Compares two names as a dictionary sorts them.
 pub(super) fn compare(a: &str, b: &str) -> Ordering {
     let plain = weights(a).cmp(weights(b));
     plain
@@ -40,7 +40,7 @@ fn accents(text: &str) -> impl Iterator<Item = char> {
     text.nfd().filter(|c| is_accent(*c))
 }
 
-/// Small letters go before capitals.
+/// Sorts small letters before capitals.
 fn capitals(text: &str) -> impl Iterator<Item = bool> {
     letters(text).map(char::is_uppercase)
 }

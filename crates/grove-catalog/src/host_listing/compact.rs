@@ -1,14 +1,14 @@
-//! Elements within a limit: in full, or without descriptions, or as many as fit, with one length of
-//! description for all in what is then left.
+//! Elements within a limit: in full, or without descriptions, or as many as fit. All descriptions are then cut to one
+//! length that fits in the room left.
 //!
-//! The host's instructions count against its limit and differ by what the entries have.
+//! The host's instructions count against its limit, and their length depends on the form of the entries.
 
 use super::elements::{element, escape};
 use super::measure::{first_units, units};
 use super::{Draft, Entry, How, Options, Shown, collation, path_text};
 use crate::hosts::Host;
 
-/// The shortest and the longest description that is worth its room to the host.
+/// The shortest and the longest description for which the host makes room.
 const SHORTEST: usize = 4;
 const LONGEST: usize = 220;
 const CUT: &str = "...";
@@ -40,21 +40,21 @@ pub(super) fn draft(host: &Host, mut entries: Vec<Entry>, options: &Options) -> 
     }
 }
 
-/// What the entries have.
+/// The form of all entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Full,
-    /// Descriptions of at most so many units.
+    /// Descriptions of at most this many units.
     Cut(usize),
     Names,
 }
 
-/// How many entries in which form.
+/// The number of entries, and their form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Plan {
     count: usize,
     form: Form,
-    /// Whether the list says that it is not whole.
+    /// Set if the list says that it is not whole.
     is_noted: bool,
 }
 
@@ -84,7 +84,7 @@ fn plan(cards: &[Card], total: usize, limit: usize) -> Plan {
     of(count, Form::Names, is_noted)
 }
 
-/// The largest number for which something holds, as a search by halves finds it; the least is taken as given.
+/// Returns the largest number for which `holds` is true, by a binary search; `least` is not checked.
 fn most(least: usize, largest: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (least, largest);
     while low < high {
@@ -157,7 +157,7 @@ impl Plan {
 }
 
 impl Form {
-    /// What the host's instructions and the tags around the entries take.
+    /// Returns the length of the host's instructions and of the tags around the entries.
     const fn instructions(self) -> usize {
         match self {
             Self::Full => 370,
@@ -192,7 +192,7 @@ impl Card {
         }
     }
 
-    /// The description as a form has it, and how much of it is the author's.
+    /// Returns the description in at most `length` units, and how many of its characters are the author's.
     fn cut(&self, length: usize) -> (String, usize) {
         if units(&self.line) <= length {
             return (self.line.clone(), self.line.chars().count());
@@ -214,7 +214,7 @@ impl Card {
 
     fn cost(&self, form: Form) -> usize {
         let description = self.described(form);
-        // The tags of an entry with their line ends and indents.
+        // The length of an entry's tags with their line ends and indents.
         let tags = if description.is_some() { 97 } else { 65 };
         let description = description.map_or(0, |text| units(&text));
         tags + units(&self.name) + units(&self.location) + description

@@ -46,7 +46,7 @@ fn push(text: &mut String, style: Style, entry: &Entry) {
     };
 }
 
-/// One skill; what goes in is escaped already, by those hosts that do.
+/// Writes one skill. The parts are escaped already if the host escapes them.
 pub(super) fn element(
     text: &mut String,
     name: &str,
@@ -60,7 +60,7 @@ pub(super) fn element(
     write!(text, "    <location>{location}</location>\n  </skill>\n")
 }
 
-/// The escapes that all of these hosts use.
+/// Escapes text as all of these hosts do.
 pub(super) fn escape(text: &str) -> String {
     escape_xml_attribute(text).replace("&#x27;", "&apos;")
 }

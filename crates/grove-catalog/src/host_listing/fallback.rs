@@ -1,15 +1,15 @@
-//! What hosts show in place of a missing description: a part of the body.
+//! The part of the body that hosts show in place of a missing description.
 
 use super::measure::{first_chars, first_units};
 use crate::hosts::Style;
 
-/// The longest first line that is shown whole.
+/// The characters of the longest first line that is shown whole.
 const LINE: usize = 100;
-/// How many lines one host puts together, and how long they may be.
+/// The number of lines that one host joins, and the most units that they may have.
 const LINES: usize = 3;
 const LINES_UNITS: usize = 1024;
 
-/// What stands in for the description of a skill with this body.
+/// Returns the substitute for the description of a skill with this body.
 pub(super) fn description(style: Style, body: &str) -> String {
     match style {
         Style::Bullets => first_line(body),
@@ -18,7 +18,7 @@ pub(super) fn description(style: Style, body: &str) -> String {
     }
 }
 
-/// The first line that is not blank, without the marks of a heading.
+/// Returns the first line that is not blank, without the marks of a heading.
 fn first_line(body: &str) -> String {
     let Some(line) = body.lines().map(str::trim).find(|line| !line.is_empty()) else {
         return "Skill".to_owned();
@@ -31,7 +31,7 @@ fn first_line(body: &str) -> String {
     }
 }
 
-/// The first three lines that are neither blank nor headings.
+/// Returns the first three lines that are neither blank nor headings.
 fn first_lines(body: &str) -> String {
     let lines: Vec<&str> = body
         .lines()
@@ -42,7 +42,7 @@ fn first_lines(body: &str) -> String {
     first_units(&lines.join(" "), LINES_UNITS).to_owned()
 }
 
-/// The text of a heading.
+/// Returns the text of a heading.
 fn heading(line: &str) -> Option<&str> {
     let text = line.trim_start_matches('#');
     (text.len() < line.len() && text.starts_with(char::is_whitespace)).then(|| text.trim())

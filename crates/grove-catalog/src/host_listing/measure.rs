@@ -1,10 +1,10 @@
-//! What hosts count: UTF-16 units, columns, or tokens of four bytes.
+//! The units that hosts count: UTF-16 units, columns, or tokens of four bytes.
 
 use unicode_width::UnicodeWidthStr;
 
 use crate::hosts::Measure;
 
-/// What a list of another's would cost a host.
+/// Returns the cost of a text by a host's measure, for a list that another program made.
 pub fn cost(measure: Measure, text: &str) -> usize {
     match measure {
         Measure::Units => units(text),
@@ -13,7 +13,7 @@ pub fn cost(measure: Measure, text: &str) -> usize {
     }
 }
 
-/// UTF-16 units, as JavaScript counts.
+/// Counts UTF-16 units, as JavaScript does.
 pub(super) fn units(text: &str) -> usize {
     if text.is_ascii() {
         text.len()
@@ -22,19 +22,19 @@ pub(super) fn units(text: &str) -> usize {
     }
 }
 
-/// Columns on a terminal; control characters have none.
+/// Counts columns on a terminal; control characters have none.
 pub(super) fn columns(text: &str) -> usize {
     text.split(char::is_control)
         .map(UnicodeWidthStr::width)
         .sum()
 }
 
-/// Tokens of a line of so many bytes: four bytes each, rounded up.
+/// Counts the tokens of a line with this many bytes: four bytes each, rounded up.
 pub(super) const fn tokens(bytes: usize) -> usize {
     bytes.div_ceil(4)
 }
 
-/// The start of a text, at most so many UTF-16 units and never half a character.
+/// Returns the start of a text, at most `units` UTF-16 units and never half a character.
 pub(super) fn first_units(text: &str, units: usize) -> &str {
     let mut left = units;
     for (index, c) in text.char_indices() {
@@ -46,7 +46,7 @@ pub(super) fn first_units(text: &str, units: usize) -> &str {
     text
 }
 
-/// The start of a text, at most so many characters.
+/// Returns the start of a text, at most `chars` characters.
 pub(super) fn first_chars(text: &str, chars: usize) -> &str {
     match text.char_indices().nth(chars) {
         Some((index, _)) => text.get(..index).unwrap_or_default(),

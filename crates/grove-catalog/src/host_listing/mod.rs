@@ -1,4 +1,4 @@
-//! What another host tells its model about the same skills: its form, its order, its budget and what it cuts.
+//! The list that another host shows its model for the same skills: its form, its order, its budget and its cuts.
 //!
 //! Everything here was compared with the programs themselves (docs/hosts.md says how and with which
 //! version). The sentences that a host writes around its list are its own and are not repeated; where
@@ -24,80 +24,80 @@ use grove_spec::text::counted;
 use crate::hosts::{BuiltIn, Host, Measure, Overflow, Style};
 use crate::snapshot::{Skill, Snapshot};
 
-/// What a listing depends on besides the snapshot and the host.
+/// The inputs of a listing besides the snapshot and the host.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The user's home folder, for hosts that write it as `~` or keep skills of their own there.
+    /// The user's home folder, for hosts that write it as `~` or keep their own skills there.
     pub home: Option<PathBuf>,
     /// The working folder, for hosts that put its skills apart from those of the folders above it.
     pub working: PathBuf,
     /// The context window in tokens, for hosts whose budget is a share of it; none means their default.
     pub window_tokens: Option<u64>,
-    /// Bodies of skills without a description that the host can read, by their number in the snapshot: some hosts
-    /// show a part.
+    /// Bodies of skills without a description that the host can read, by their index in the snapshot: some hosts show a
+    /// part.
     pub bodies: BTreeMap<usize, String>,
 }
 
 impl Options {
-    /// What a list may cost at a host, in what the host counts.
+    /// Returns the most that a list may cost at a host, in the units that the host counts.
     fn limit(&self, host: &Host) -> usize {
         let limit = host.budget.limit(self.window_tokens);
         limit.unwrap_or(usize::MAX)
     }
 }
 
-/// What a host would tell its model.
+/// The listing of a host, with a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostListing {
     /// The list as the host writes it, without its instructions; empty when it has nothing to list.
     pub text: String,
-    /// What became of every skill that the host may tell its model of, in the host's order.
+    /// The form of every skill that the host may show its model, in the host's order.
     pub shown: Vec<Shown>,
-    /// What the list costs and may cost.
+    /// The cost of the list, and its limit.
     pub budget: Spent,
-    /// What a reader should know about this list.
+    /// Notes that a reader of this list needs.
     pub notes: Vec<String>,
 }
 
-/// What a list costs.
+/// The cost of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spent {
-    /// What is counted.
+    /// The unit that is counted.
     pub measure: Measure,
     /// The limit, if there is one.
     pub limit: Option<usize>,
-    /// What was used of it, the host's own skills and what it counts besides the entries included.
+    /// The part of it that is used, with the host's own skills and all else that the host counts besides the entries.
     pub used: usize,
 }
 
-/// What became of one skill.
+/// The form of one skill in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
-    /// Its number in the snapshot.
+    /// Its index in the snapshot.
     pub skill: usize,
     /// Its name as the host writes it.
     pub name: String,
-    /// How it is shown.
+    /// The form in which it is shown.
     pub how: How,
-    /// Characters of its description in the list.
+    /// The number of characters of its description in the list.
     pub description: usize,
 }
 
-/// How a skill is shown.
+/// The form in which a skill is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// With its description as it is.
+    /// With its whole description.
     Full,
-    /// With so many characters of its description, those that mark the cut not counted.
+    /// With this many characters of its description, not counting the mark of the cut.
     Shortened(usize),
     /// By its name alone.
     NameOnly,
-    /// Not at all.
+    /// The skill is not shown.
     LeftOut,
 }
 
 impl How {
-    /// The word for people and JSON.
+    /// Returns the word for people and JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -132,7 +132,7 @@ pub fn render(snapshot: &Snapshot, host: &Host, options: &Options) -> HostListin
     }
 }
 
-/// What a style makes of the entries.
+/// A list in one style.
 struct Draft {
     text: String,
     shown: Vec<Shown>,
@@ -164,7 +164,7 @@ impl Entry {
     }
 }
 
-/// The skills that the host may tell its model of, by root and id.
+/// Returns the skills that the host may show its model, by root and id.
 fn entries(snapshot: &Snapshot, host: &Host, options: &Options) -> Vec<Entry> {
     let listed = |(index, skill): (usize, &Skill)| {
         if !(skill.state.is_listed() && skill.model_invocable()) {
@@ -195,7 +195,7 @@ fn entries(snapshot: &Snapshot, host: &Host, options: &Options) -> Vec<Entry> {
         .collect()
 }
 
-/// The program's own skills that are listed beside these: one of the same name takes a place.
+/// Returns the program's own skills that are listed beside these; an entry replaces one of the same name.
 fn built_in_beside<'a>(host: &'a Host, entries: &[Entry]) -> Vec<&'a BuiltIn> {
     let is_taken = |skill: &BuiltIn| entries.iter().any(|entry| entry.name == skill.name);
     host.listing
@@ -205,7 +205,7 @@ fn built_in_beside<'a>(host: &'a Host, entries: &[Entry]) -> Vec<&'a BuiltIn> {
         .collect()
 }
 
-/// A path as text with forward slashes only, as hosts write it.
+/// Returns a path as text, as hosts write it.
 fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

@@ -1,7 +1,7 @@
-//! Elements with name, description and where the skill comes from; then bare names.
+//! Elements with name, description and source of the skill; then bare names.
 //!
-//! Sources one after another, names in each by code point. The first entry that does not fit ends the
-//! entries, and everything after it is named in one line, as far as that goes.
+//! Sources come one after another, with the names in each by code point. The first entry that does not fit ends the
+//! entries, and all later ones are named in one line while they fit.
 
 use std::fmt::Write as _;
 
@@ -40,7 +40,7 @@ pub(super) fn draft(
         listed.push_str(&text);
     }
     let built_in = built_in_beside(host, &entries);
-    // The program's own skills come last, with the others' escapes counted in their size.
+    // The program's own skills come last. Their size includes the escapes that other skills' text gets.
     let mut n_own = 0;
     if n_full == entries.len() {
         for skill in &built_in {
@@ -76,7 +76,7 @@ pub(super) fn draft(
     Draft { text, shown, used }
 }
 
-/// What the host takes for one source. Skills of one source that follow one another are sorted together.
+/// The source of a skill as the host sees it. Skills of one source that follow one another are sorted together.
 #[derive(PartialEq)]
 enum Kind {
     Working,
@@ -108,7 +108,7 @@ fn element(name: &str, description: &str, source: &str) -> String {
     text
 }
 
-/// The word for a source.
+/// Returns the word for a source.
 const fn word(source: Option<Source>) -> &'static str {
     match source {
         Some(Source::Project) => "project",
@@ -117,7 +117,7 @@ const fn word(source: Option<Source>) -> &'static str {
     }
 }
 
-/// The line of bare names, and how many are in it.
+/// Returns the line of bare names, and the number of names in it.
 fn name_line(names: &[&str], room: usize) -> (String, usize) {
     let mut line = NAMES.to_owned();
     let mut length = units(NAMES);

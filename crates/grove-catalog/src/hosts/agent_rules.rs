@@ -1,6 +1,6 @@
-//! What hosts do with agents, as data: which files they take, who wins, and what is written for them.
+//! The treatment of agents by hosts, as data: the files they take, their order of precedence, and the form of exports.
 //!
-//! Apart from the files about skills, so that whoever asks about skills alone does not read these.
+//! The files are apart from those about skills, so that a caller that needs only skills does not read these.
 
 use std::collections::BTreeMap;
 
@@ -12,49 +12,49 @@ use crate::agents::Agent;
 use crate::root::Source;
 use crate::state::{Reason, State};
 
-/// A host's rules for agents.
+/// The rules of a host for agents.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentRules {
-    /// Sources, strongest first.
+    /// The sources of agents, strongest first.
     pub order: Vec<Source>,
-    /// Whether a file without a name counts under the file's own.
+    /// Set if a file without a name counts under the file's own.
     pub name_from_file: bool,
-    /// Whether that name is the file's path below the folder for agents, `nested/x`, and not its last part alone.
+    /// Set if that name is the file's path below the folder for agents, `nested/x`, and not only its last part.
     #[serde(default)]
     pub name_from_path: bool,
-    /// Whether a file without frontmatter counts, as an agent whose text it is.
+    /// Set if a file without frontmatter counts, as an agent with the whole text.
     #[serde(default)]
     pub without_frontmatter: bool,
-    /// How it reads frontmatter that is not quite YAML.
+    /// Its reading of frontmatter that is not quite YAML.
     #[serde(default)]
     pub frontmatter: FrontmatterReading,
-    /// Whether a file without a description counts.
+    /// Set if a file without a description counts.
     pub without_description: bool,
-    /// Whether folders in its folders are looked in.
+    /// Set if it searches folders in its folders.
     pub nested: bool,
-    /// Which of them it passes over.
+    /// The folders that it enters.
     #[serde(default)]
     pub folders: FoldersEntered,
-    /// Whether it reads agents of a project only where its own settings trust the project.
+    /// Set if it reads a project's agents only when its own settings trust the project.
     #[serde(default)]
     pub asks_trust: bool,
-    /// Whether it goes on to the folders above where there is no repository to end at.
+    /// Set if it goes on to the folders above when there is no repository to end at.
     #[serde(default)]
     pub climbs: bool,
-    /// Whether names have small letters, digits, `-` and `_` alone.
+    /// Set if names may have only small letters, digits, `-` and `_`.
     #[serde(default)]
     pub slugs: bool,
-    /// Files whose names begin so are left out.
+    /// The prefix of file names that are left out.
     pub ignored_prefix: Option<String>,
-    /// What is not known about it, or known and not followed.
+    /// Facts that are not known about it, or known and not followed.
     #[serde(default)]
     pub not_followed: Vec<String>,
-    /// What is written for it.
+    /// The rules for exports to it.
     pub export: ExportRules,
 }
 
-/// How a host reads frontmatter.
+/// The way in which a host reads frontmatter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FrontmatterReading {
@@ -63,11 +63,11 @@ pub enum FrontmatterReading {
     Grove,
     /// It puts quotes around values with a character of YAML, and repairs nothing else.
     Quoting,
-    /// It repairs nothing, and a name or a description that is no text is none.
+    /// It repairs nothing, and a name or a description that is not text counts as missing.
     Strict,
 }
 
-/// Which folders below a folder for agents are looked in.
+/// The folders below a folder for agents that a host enters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FoldersEntered {
@@ -76,65 +76,65 @@ pub enum FoldersEntered {
     Grove,
     /// All that are not hidden.
     Visible,
-    /// All, and hidden files count.
+    /// All folders, and hidden files count.
     All,
 }
 
-/// What is written for a host.
+/// The rules for exports to a host.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExportRules {
-    /// How agents are written.
+    /// The format of agent files.
     pub format: Format,
     /// The folder for agents in a project.
     pub agents: String,
-    /// What the names of agent files end in.
+    /// The ending of the names of agent files.
     pub ending: String,
     /// The folder for skills in a project; one level of folders, named after the skills.
     pub skills: String,
-    /// What becomes of the skills that an agent names.
+    /// The treatment of the skills that an agent names.
     pub preload: Preload,
     /// The longest text of an agent that it takes, in characters.
     pub prompt_chars: Option<usize>,
-    /// The key for how hard the agent thinks, and the words it may have.
+    /// The key for how hard the agent thinks, and the words that it takes.
     #[serde(default)]
     pub effort: Vec<String>,
-    /// Which models it has; any without.
+    /// The models that it has; any if this is missing.
     pub models: Option<Models>,
     /// Its names for Grove's tools. Tools that are not here have no counterpart, unless the table is empty.
     #[serde(default)]
     pub tools: BTreeMap<String, String>,
-    /// Further names of its tools, with what they are in Grove's words; nothing where Grove has no such tool.
+    /// Further names of its tools, with Grove's names for each; empty if Grove has no such tool.
     #[serde(default)]
     pub aliases: BTreeMap<String, Vec<String>>,
-    /// What its own tools may have before a `/`, where another word would be an MCP server.
+    /// The sets that may stand before a `/` in names of its own tools; another word there is an MCP server.
     #[serde(default)]
     pub sets: Vec<String>,
-    /// Whether its tools may be written in letters of any size.
+    /// Set if capital and small letters are equal in the names of its tools.
     #[serde(default)]
     pub any_case: bool,
     /// The key for the turns that an agent may take.
     pub turns: Option<String>,
-    /// How it writes all tools of an MCP server and one of them, with `SERVER` and `TOOL` in their places.
+    /// Its names for all tools of an MCP server and for one of them, with `SERVER` and `TOOL` in their places.
     pub mcp: Option<[String; 2]>,
-    /// Keys of Grove's that it reads as Grove does.
+    /// Grove's keys that it reads as Grove does.
     #[serde(default)]
     pub same: Vec<String>,
 }
 
-/// Which models a host has.
+/// The models that a host has.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Models {
-    /// The provider in front of a name, which the host does not write. Where this is empty every name has
-    /// one and keeps it.
+    /// The provider in front of a name, which the host does not write. If this is empty, every name has a provider and
+    /// keeps it.
     pub provider: String,
-    /// How names without a provider begin.
+    /// The beginnings of names without a provider.
     #[serde(default)]
     pub begin: Vec<String>,
 }
 
-/// What becomes of the skills that an agent names.
+/// The treatment of the skills that an agent names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Preload {
@@ -154,18 +154,18 @@ const FILES: [(&str, &str); 6] = [
 ];
 
 impl AgentRules {
-    /// The names of all hosts whose rules for agents are known, sorted.
+    /// Returns the names of all hosts whose rules for agents are known, sorted.
     pub fn names() -> impl Iterator<Item = &'static str> {
         FILES.iter().map(|(name, _)| *name)
     }
 
-    /// A host's rules by its name.
+    /// Returns a host's rules by its name.
     pub fn by_name(name: &str) -> Option<Self> {
         let (_, text) = FILES.iter().find(|(known, _)| *known == name)?;
         toml::from_str(text).ok()
     }
 
-    /// Leaves an agent out that the host would not have, and says why.
+    /// Filters an agent that the host would leave out, with the reason.
     pub(crate) fn apply(&self, agent: &mut Agent) {
         if self.name_from_path {
             name_by_path(agent);
@@ -232,7 +232,7 @@ impl AgentRules {
     }
 }
 
-/// Calls an agent whose file has no name by the path of its file.
+/// Names an agent whose file has no name by the path of its file.
 fn name_by_path(agent: &mut Agent) {
     let is_named = agent.file().is_some_and(|file| file.name.is_some());
     if is_named || agent.member.is_some() {
@@ -260,7 +260,7 @@ mod tests {
             for root in &host.agent_roots {
                 assert!(rules.order.contains(&root.source), "{name}: {root:?}");
             }
-            // What is written must be found where the host looks.
+            // Exported files must be found where the host searches.
             let of = |roots: &[hosts::HostRoot], path: &str| {
                 let mut roots = roots.iter();
                 roots.any(|root| root.source == Source::Project && root.path == path)

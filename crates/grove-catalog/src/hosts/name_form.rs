@@ -1,24 +1,24 @@
-//! Names as hosts take and write them.
+//! The names that hosts take, and how they write them.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 
-/// Which names a host takes, and how it writes them.
+/// The names that a host takes, and its way of writing them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NameForm {
-    /// Any, as it is.
+    /// Any name, as it is.
     #[default]
     Any,
     /// ASCII letters, digits, `.`, `_`, `-`, `:` and blanks after a letter or digit; blanks become `-`.
     Ascii,
-    /// Any; what cannot be in a file name becomes `-`.
+    /// Any name; characters that cannot be in a file name become `-`.
     File,
 }
 
 impl NameForm {
-    /// Whether a skill of this name is taken.
+    /// Returns true if the host takes a skill of this name.
     pub fn takes(self, name: &str) -> bool {
         self != Self::Ascii
             || (name.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -27,7 +27,7 @@ impl NameForm {
                     .all(|c| c.is_ascii_alphanumeric() || "._-: ".contains(c)))
     }
 
-    /// The name as the host writes it.
+    /// Returns the name as the host writes it.
     pub fn written(self, name: &str) -> Cow<'_, str> {
         let replaced = match self {
             Self::Any => "",

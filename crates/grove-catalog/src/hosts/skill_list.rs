@@ -1,9 +1,9 @@
-//! How a host writes the list of skills, and what it does when the list is too long.
+//! The list of skills that a host writes, and its treatment of a list that is too long.
 
 use grove_spec::words;
 use serde::Deserialize;
 
-/// How a host writes its list.
+/// The form and the own skills of a host's list.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Listing {
@@ -11,7 +11,7 @@ pub struct Listing {
     pub style: Style,
     /// A folder of the host's own skills that it names in the list, below the home folder.
     pub built_in_root: Option<String>,
-    /// Skills that come with the program and share the budget with everyone else's.
+    /// Skills that come with the program and share the budget with all others.
     #[serde(default)]
     pub built_in: Vec<BuiltIn>,
 }
@@ -24,61 +24,61 @@ pub enum Style {
     Bullets,
     /// `- name: description (file: r0/name/SKILL.md)` below a table of roots, by name.
     AliasedFiles,
-    /// Elements with name, description and the word for where the skill comes from.
+    /// Elements with name, description and the word for the source of the skill.
     SourceElements,
     /// Elements with name, description and the absolute path, escaped.
     PathElements,
-    /// The same, with the home folder as `~` and names in the order of a dictionary.
+    /// The elements of `PathElements`, with the home folder as `~` and names in the order of a dictionary.
     HomeElements,
     /// Elements with name, description and the absolute path, as they are; the weakest and last first.
     ReversedElements,
-    /// The same, with names in the order of a dictionary.
+    /// The elements of `ReversedElements`, with names in the order of a dictionary.
     SortedElements,
 }
 
-/// A skill that comes with the program. Its text is the program's; its size is what others pay.
+/// A skill that comes with the program. Its text belongs to the program; its size reduces the budget of all others.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BuiltIn {
-    /// Its name.
+    /// The name of the skill.
     pub name: String,
-    /// The length of its description in the list, in what the host counts.
+    /// The length of its description in the list, in the units that the host counts.
     pub description: usize,
-    /// Characters of its description, by number, that have three bytes.
+    /// The indexes of the characters of its description that have three bytes.
     #[serde(default)]
     pub wide: Vec<usize>,
-    /// Whether its description stays whatever happens to others.
+    /// Set if its description always stays.
     #[serde(default)]
     pub stays: bool,
 }
 
-/// What a host spends on the list of skills.
+/// The limits of a host on the list of skills.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
-    /// What is counted.
+    /// The unit that is counted.
     #[serde(default)]
     pub measure: Measure,
-    /// The whole list, if it has a limit that does not depend on the context window.
+    /// The size of the whole list, if its limit does not depend on the context window.
     pub chars: Option<usize>,
-    /// Share of the context window, if that is how it counts.
+    /// The share of the context window, if the limit depends on it.
     pub window_share: Option<f64>,
-    /// The context window it assumes when it is told none, in tokens.
+    /// The context window in tokens that it assumes if none is given.
     pub window_tokens: Option<u64>,
-    /// Characters of one description.
+    /// The most characters of one description.
     pub entry_chars: Option<usize>,
-    /// Skills in all.
+    /// The most skills in all.
     pub skills: Option<usize>,
-    /// Characters of bare names after the entries that fit.
+    /// The most characters of bare names after the entries that fit.
     pub name_chars: Option<usize>,
-    /// What happens beyond it.
+    /// The treatment of a list beyond the limit.
     pub overflow: Overflow,
-    /// The same in words.
+    /// The treatment in words, for people.
     pub about: String,
 }
 
 words! {
-    /// What a host counts.
+    /// The unit that a host counts.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Measure {
@@ -93,7 +93,7 @@ words! {
 }
 
 words! {
-    /// What a host does with a list that is too long.
+    /// The treatment of a list that is too long.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Overflow {
@@ -103,20 +103,20 @@ words! {
         NamesStay = "names-stay",
         /// Descriptions grow by a character each in turn; then names alone; then what still fits.
         EvenCut = "even-cut",
-        /// Entries until one does not fit; then bare names until those do not fit.
+        /// Entries are written until one does not fit; then bare names until those do not fit.
         EntriesThenNames = "entries-then-names",
-        /// Without descriptions; then as many as fit; then descriptions cut to one length in what is left.
+        /// Without descriptions; then as many as fit; then descriptions cut to one length in the room left.
         Compact = "compact",
     }
 }
 
-/// The characters that one token is worth to every host that counts by the window.
+/// The characters of one token, for every host that counts by the window.
 const TOKEN_CHARS: f64 = 4.0;
 
 impl Budget {
-    /// The limit in what the host counts, for a context window of so many tokens.
+    /// Returns the limit in the units that the host counts, for a context window of this many tokens.
     ///
-    /// Nothing where there is no limit.
+    /// There is none if the host has no limit.
     pub fn limit(&self, window_tokens: Option<u64>) -> Option<usize> {
         let window = window_tokens.or(self.window_tokens);
         match (self.window_share, window) {
@@ -146,6 +146,6 @@ fn as_f64(number: u64) -> f64 {
     reason = "a share of a window is small and not negative"
 )]
 fn floor(number: f64) -> usize {
-    // A share such as 0.02 is not exact in binary, and its product may fall just below the number meant.
+    // A share such as 0.02 is not exact in binary, and its product may fall just below the intended number.
     (number + 1e-6).floor() as usize
 }

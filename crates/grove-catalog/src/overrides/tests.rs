@@ -1,4 +1,4 @@
-//! Who has the last word, and who is switched off.
+//! The order of layers, and switching agents off.
 
 use std::path::Path;
 

@@ -1,10 +1,10 @@
-//! The prompt of whoever runs an agent: before the agent's own, or not there at all.
+//! The prompt of the program that runs an agent: before the agent's own, or absent.
 //!
-//! An agent that appends stands after it. What the agent inherits separately, instructions and catalog, is
-//! told once: a base that has them already keeps the instructions, and its catalog gives way to the agent's,
-//! which does not list what the agent was given whole. What the agent does not inherit is cut out of the base.
-//! Only whole, recognised parts are cut: elements that stand on lines of their own, and the text of files
-//! that are trusted, so that nobody can have a line of the base removed by writing it into a file.
+//! An agent that appends comes after it. Parts that the agent inherits separately, instructions and catalog, are given
+//! once: a base that has them already keeps the instructions, and its catalog gives way to the agent's, which does not
+//! list skills whose text the agent has. Parts that the agent does not inherit are cut out of the base. Only whole,
+//! recognised parts are cut: elements on lines of their own, and the text of trusted files, so that no author can have
+//! a line of the base removed by writing it into a file.
 
 use std::path::PathBuf;
 
@@ -20,36 +20,36 @@ use crate::disclosure::boundary;
 use grove_spec::Digest;
 use grove_spec::words;
 
-/// The prompt of whoever runs the agent.
+/// The prompt of the program that runs the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Base {
-    /// Its file, if it was one.
+    /// Its file, if it came from one.
     pub source: Option<PathBuf>,
     /// The digest of its bytes.
     pub digest: Digest,
-    /// Its text.
+    /// The text of the prompt.
     pub text: String,
 }
 
 words! {
-    /// What happened to the prompt of the program that runs the agent.
+    /// The use of the prompt of the program that runs the agent.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "lowercase")]
     pub enum BaseUse {
         /// It was not given.
         #[default]
         Absent = "absent",
-        /// It stands first.
+        /// It stands before all other parts.
         First = "first",
-        /// The agent's stands in its place.
+        /// The agent's prompt stands in its place.
         Replaced = "replaced",
     }
 }
 
 impl Prompt {
-    /// Puts the base where the agent wants it; says so when it is left out or not known.
+    /// Puts the base where the agent wants it, and warns if it is left out or not known.
     ///
-    /// `instructions` are the project's, whether the agent inherits them or not.
+    /// `instructions` are the project's, even if the agent does not inherit them.
     pub fn put_base(&mut self, own: &Own<'_>, base: Option<&Base>, instructions: &[Instructions]) {
         let say = |message: &str| Diagnostic::new(Code::PromptBase, message).in_file(own.file);
         match (own.agent.system_prompt_mode, base) {
@@ -103,7 +103,7 @@ impl Prompt {
         self.join();
     }
 
-    /// Takes out the instructions that the base tells already.
+    /// Removes the instructions that the base already has.
     fn leave_to(&mut self, base: &str) {
         let mut left_to_it = Vec::new();
         self.blocks.retain(|block| {
@@ -123,13 +123,13 @@ impl Prompt {
     }
 }
 
-/// What stands between the first and the last line of a block.
+/// Returns the text between the first and the last line of a block.
 fn inside(block: &str) -> Option<&str> {
     let (_, rest) = block.split_once('\n')?;
     Some(rest.trim_end().rsplit_once('\n')?.0)
 }
 
-/// Where some whole lines stand in a text.
+/// Returns the range of some whole lines in a text.
 fn find_lines(text: &str, lines: &str) -> Option<std::ops::Range<usize>> {
     if lines.is_empty() {
         return None;
@@ -148,12 +148,12 @@ fn find_lines(text: &str, lines: &str) -> Option<std::ops::Range<usize>> {
     found.find(|range| starts(range.start) && ends(range.end))
 }
 
-/// A text without instructions that stand in marks of their own, and without those of known files.
+/// Returns a text without marked instructions, and without those of known files.
 fn without_instructions(text: &str, files: &[Instructions]) -> (String, usize) {
     let (mut text, mut cut) = without_marked(text);
     for file in files {
         while let Some(range) = find_lines(&text, &file.body()) {
-            // The line end goes with the last line.
+            // The line end is cut with the last line.
             let end = (range.end + 1).min(text.len());
             text.replace_range(range.start..end, "");
             cut += 1;
@@ -162,7 +162,7 @@ fn without_instructions(text: &str, files: &[Instructions]) -> (String, usize) {
     (text, cut)
 }
 
-/// Elements whose mark is the digest of what they hold; others only look like them and stay.
+/// Cuts elements whose mark is the digest of their content; others only look like them and stay.
 fn without_marked(text: &str) -> (String, usize) {
     cut_elements(text, |_, line, rest| {
         let (element, length) = marked_length(line, rest)?;
@@ -170,8 +170,8 @@ fn without_marked(text: &str) -> (String, usize) {
     })
 }
 
-/// The element that a line begins and how much of what follows belongs to it, if its mark is the digest of what it
-/// holds.
+/// Returns the element that a line begins, with the length that it has after that line, if its mark is the digest of
+/// its content.
 fn marked_length<'a>(line: &'a str, rest: &str) -> Option<(&'a str, usize)> {
     let opening = line.strip_prefix('<')?.strip_suffix("\">")?;
     let (opening, mark) = opening.rsplit_once(" boundary=\"")?;
@@ -181,7 +181,7 @@ fn marked_length<'a>(line: &'a str, rest: &str) -> Option<(&'a str, usize)> {
     (boundary(body) == mark).then(|| (element, 1 + body.len() + end.len()))
 }
 
-/// A text without catalogs. A list of the skills that somebody was given by name is no catalog and stays.
+/// Returns a text without catalogs. A list of named skills is not a catalog and stays.
 fn without_catalogs(text: &str) -> (String, usize) {
     const END: &str = "\n</available_skills>";
     let (text, cut) = cut_elements(text, |before, line, rest| {
@@ -189,30 +189,30 @@ fn without_catalogs(text: &str) -> (String, usize) {
         let length = (line == "<available_skills>" && !is_listing)
             .then(|| rest.find(END))?
             .map(|at| at + END.len())?;
-        // A catalog has no marks in it: what has some is the text of somebody who wrote the tag.
+        // A catalog has no marks in it: an element with marks is text of an author who wrote the tag.
         let has_marks = rest.get(..length)?.contains(" boundary=\"");
         (!has_marks).then_some(length)
     });
     if cut == 0 {
         return (text, 0);
     }
-    // Without the catalog, what one does with it is about nothing.
+    // Without the catalog, the instructions for it are about nothing.
     let told =
         |line: &&str| !line.starts_with(INSTRUCTIONS) && !line.starts_with(INSTRUCTIONS_BY_NAME);
     let kept: Vec<&str> = text.split('\n').filter(told).collect();
     (kept.join("\n"), cut)
 }
 
-/// Cuts whole elements out of a text. `length` is asked for each line with what was kept before it and what
-/// comes after it, and says how much of that belongs to the element. What stands between genuine marks is somebody's
-/// text and is passed over whole.
+/// Cuts whole elements out of a text. `length` is called for each line with the text kept before it and the text after
+/// it, and returns how much of the latter belongs to the element. The text between genuine marks is an author's and is
+/// passed over whole.
 fn cut_elements(text: &str, length: impl Fn(&str, &str, &str) -> Option<usize>) -> (String, usize) {
     let mut kept = String::with_capacity(text.len());
     let mut cut = 0;
     let mut rest = text;
     while !rest.is_empty() {
         let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
-        // What follows begins with the line end, so that an element without content is one too.
+        // `following` begins with the line end, so that an element without content is one too.
         let following = rest.get(line.len()..).unwrap_or_default();
         let whole = length(&kept, line.trim(), following)
             .and_then(|length| following.get(length..))
@@ -291,7 +291,7 @@ mod tests {
                 format!("<available_skills>\n{begun}\n</available_skills>\n"),
                 format!("<available_skills>\n{begun}\n</available_skills>\n"),
             ),
-            // Whoever writes marks that are not genuine has written text.
+            // Text in marks that are not genuine is the author's own.
             (
                 format!("{forged}\nRules\n"),
                 format!("{}\nRules\n", forged.replace(&format!("{catalog}\n"), "")),

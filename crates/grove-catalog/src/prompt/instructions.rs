@@ -1,4 +1,4 @@
-//! What a project tells everybody who works in it, as parts of a prompt.
+//! The instructions of a project for every agent that works in it, as parts of a prompt.
 
 use std::path::PathBuf;
 
@@ -9,22 +9,22 @@ use super::{Block, BlockKind, Prompt};
 use crate::disclosure::marked;
 use grove_spec::Digest;
 
-/// The element that a file of instructions stands in. Skills stand in another.
+/// The element around a file of instructions. Skills have another one.
 pub(super) const ELEMENT: &str = "project_instructions";
 
 /// A file with instructions that may be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instructions {
-    /// The file.
+    /// The path of the file.
     pub file: PathBuf,
     /// The digest of its bytes.
     pub digest: Digest,
-    /// Its text.
+    /// The text of the file.
     pub text: String,
 }
 
 impl Instructions {
-    /// Its text as a model gets it, without the last line end.
+    /// Returns its text as a model gets it, without the last line end.
     pub(super) fn body(&self) -> String {
         let mut text = prompt_text(&self.text);
         text.truncate(text.trim_end().len());
@@ -46,8 +46,8 @@ impl Instructions {
 impl Prompt {
     /// Adds the instructions that the agent inherits, in the order given: the nearest folder's first.
     ///
-    /// `budget` is in characters, for all files together. What does not fit is left out whole, and those that
-    /// come later are still tried. The same text in two folders is told once.
+    /// `budget` is in characters, for all files together. A file that does not fit is left out whole, and later ones
+    /// are still tried. Equal texts in two folders are added once.
     pub fn add_instructions(&mut self, files: &[Instructions], budget: usize) {
         let mut left = budget;
         let mut told: Vec<String> = Vec::new();

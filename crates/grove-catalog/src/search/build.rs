@@ -1,4 +1,4 @@
-//! Making an index: from documents, or from what an older index knows of those that have not changed.
+//! Makes an index from documents, or from an older index's entries for those that have not changed.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,7 @@ use super::index::Index;
 use super::stem::stem;
 use super::weight::{Lengths, quantised, term_weight};
 
-/// Explanations of abbreviations that an index keeps.
+/// The most abbreviations whose explanations an index keeps.
 const MAX_LINKS: usize = 10_000;
 
 /// Collects documents, in the order in which they are numbered.
@@ -16,7 +16,7 @@ const MAX_LINKS: usize = 10_000;
 pub struct Builder {
     lexicon: Lexicon,
     entries: Vec<Entry>,
-    /// Numbers of an older index's words in this lexicon; zero stands for not yet asked.
+    /// The numbers of an older index's words in this lexicon, plus one; zero if not yet known.
     known_words: Vec<u32>,
 }
 
@@ -27,9 +27,9 @@ impl Builder {
         self.entries.push(entry);
     }
 
-    /// Adds a document that another index has; false when its bytes there cannot be used.
+    /// Adds a document from another index; returns false if its bytes there cannot be used.
     ///
-    /// All calls must be for one and the same index.
+    /// All calls must be for the same index.
     pub fn keep(&mut self, index: &Index, document: u32) -> bool {
         let Some(mut entry) = index.entry(document) else {
             return false;
@@ -51,7 +51,7 @@ impl Builder {
         true
     }
 
-    /// The bytes of the index. They depend on the documents and their order alone.
+    /// Returns the bytes of the index. They depend only on the documents and their order.
     pub fn finish(mut self, digest: [u8; 32]) -> Vec<u8> {
         let words = self.sort_words();
         let stems = Stems::of(&words);
@@ -80,7 +80,7 @@ impl Builder {
             .map(|word| &**word)
             .chain(stems.names.iter().map(String::as_str));
         for (term, letters) in letters.enumerate() {
-            // A stem of one word alone has the postings of that word.
+            // A stem of only one word has the postings of that word.
             let only = term
                 .checked_sub(n_words)
                 .and_then(|at| stems.only_word.get(at).copied().flatten());
@@ -95,10 +95,10 @@ impl Builder {
         )
     }
 
-    /// Sorts the words that are used and numbers them anew in every entry.
+    /// Sorts the words that are used, and numbers them anew in every entry.
     fn sort_words(&mut self) -> Vec<Box<str>> {
         let all = std::mem::take(&mut self.lexicon.words);
-        // Whatever could not be kept has left words behind that nobody uses.
+        // A document that could not be kept may have left words that no entry uses.
         let mut is_used = vec![false; all.len()];
         for (number, _) in self.entries.iter().flat_map(|entry| &entry.terms) {
             if let Some(used) = is_used.get_mut(*number as usize) {
@@ -132,7 +132,7 @@ impl Builder {
 struct Stems {
     names: Vec<String>,
     of_word: Vec<u32>,
-    /// The word of a stem that has no other.
+    /// The word of a stem that has only one.
     only_word: Vec<Option<usize>>,
 }
 
@@ -159,7 +159,7 @@ impl Stems {
         }
     }
 
-    /// A document's words by stem.
+    /// Counts a document's words by stem.
     fn counts(&self, terms: &[(u32, [u16; FIELDS])]) -> Vec<(u32, [u16; FIELDS])> {
         let stem_of = |number: u32| self.of_word.get(number as usize).copied().unwrap_or(0);
         let mut all: Vec<(u32, [u16; FIELDS])> = terms
@@ -184,7 +184,7 @@ impl Stems {
 struct Lists {
     starts: Vec<usize>,
     next: Vec<usize>,
-    /// In how many documents a part other than the body has the word.
+    /// The number of documents that have the word in a part other than the body.
     told: Vec<u32>,
     documents: Vec<u32>,
     weights: Vec<u8>,
@@ -265,7 +265,7 @@ struct Output {
     terms: Vec<u8>,
     letters: Vec<u8>,
     postings: Vec<u8>,
-    /// Where a word's postings are, for a stem that has the same.
+    /// The place of a word's postings, for a stem that has the same.
     placed: HashMap<usize, u64>,
 }
 
@@ -343,7 +343,7 @@ impl Output {
     }
 }
 
-/// The words of an entry as differences, each with a mask of its fields and their counts; then its links.
+/// Writes the words of an entry as differences, each with a mask of its fields and their counts; then its links.
 fn write_entry(entry: &Entry, out: &mut Vec<u8>) {
     put_varint(out, entry.terms.len() as u32);
     let mut before = 0;
@@ -361,7 +361,7 @@ fn write_entry(entry: &Entry, out: &mut Vec<u8>) {
     }
 }
 
-/// The explanations of all documents, each once; of one abbreviation's the two that most documents give.
+/// Returns the explanations of all documents, each once; for one abbreviation the two most frequent.
 fn links(entries: &[Entry]) -> String {
     let mut counted: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for (short, long) in entries.iter().flat_map(|entry| &entry.links) {

@@ -1,7 +1,7 @@
-//! Skills that a model would mix up, and skills that answer to everything, each with what to change.
+//! Skills that a model would mix up, and skills that match every task, each with advice on what to change.
 //!
-//! What a model chooses by is the name and the description, so those decide; a body that says the same makes it
-//! worse. Candidates come from the index: skills that share rare words. Nobody is compared with everybody.
+//! A model chooses by name and description, so those decide; a body that says the same makes it worse. Candidates come
+//! from the index: skills that share rare words. No skill is compared with all others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,22 +11,22 @@ use super::query::{Damaged, Wanted, best, scores};
 use super::searchable;
 use crate::snapshot::{Skill, Snapshot};
 
-/// Telling words of one skill that lead to candidates, and documents of one word that are looked at.
+/// The most telling words of a skill that lead to candidates, and the most documents taken from one word.
 const TELLING: usize = 12;
 const MAX_SHARING: usize = 200;
-/// Candidates of one skill that are compared.
+/// The most candidates of one skill that are compared.
 const COMPARED: usize = 8;
-/// Words of one body that are compared.
+/// The most words of one body that are compared.
 const BODY_WORDS: usize = 64;
-/// From when on two skills are told apart with difficulty, from 0 to 1.
+/// The likeness, from 0 to 1, from which two skills are hard to tell apart.
 const ALIKE: f32 = 0.45;
-/// From when on they say the same.
+/// The likeness from which two skills say the same.
 const SAME: f32 = 0.85;
-/// Pairs that are named, the most alike first.
+/// The most pairs that are named, the most alike first.
 const MAX_PAIRS: usize = 200;
-/// Skills whose descriptions are asked for when looking for those that answer to everything.
+/// The most skills whose descriptions are queries in the search for broad skills.
 const ASKED: usize = 300;
-/// A skill is broad when it is among the first for this share of what was asked, and for this many.
+/// A skill is broad if it is a first result for at least this share of the queries, and for this many of them.
 const BROAD_SHARE: f32 = 0.08;
 const BROAD_COUNT: usize = 6;
 
@@ -35,11 +35,11 @@ const BROAD_COUNT: usize = 6;
 pub struct Pair {
     /// Their indexes in the snapshot.
     pub skills: [usize; 2],
-    /// From 0 to 1.
+    /// Their likeness from 0 to 1.
     pub alike: f32,
-    /// Words that both are found by, the most telling first.
+    /// Words that find both, the most telling first.
     pub shared: Vec<String>,
-    /// What to change.
+    /// Advice on what to change.
     pub change: String,
 }
 
@@ -48,37 +48,37 @@ pub struct Pair {
 pub struct Family {
     /// Their indexes in the snapshot.
     pub skills: Vec<usize>,
-    /// What to change.
+    /// Advice on what to change.
     pub change: String,
 }
 
-/// A skill that answers to what others are for.
+/// A skill that is found for the purposes of many others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Broad {
     /// Its index in the snapshot.
     pub skill: usize,
-    /// Other skills for whose descriptions it is among the first.
+    /// The number of other skills for whose descriptions it is a first result.
     pub answers: usize,
-    /// Of how many.
+    /// The number of those descriptions that were tried.
     pub asked: usize,
-    /// What to change.
+    /// Advice on what to change.
     pub change: String,
 }
 
-/// What would be mixed up.
+/// The skills that a model would mix up.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Confusable {
     /// Pairs, the most alike first.
     pub pairs: Vec<Pair>,
-    /// How many pairs are not named.
+    /// The number of pairs that are not named.
     pub more_pairs: usize,
     /// Families, the largest first.
     pub families: Vec<Family>,
-    /// Skills that answer to everything, the broadest first.
+    /// Skills that match every task, the broadest first.
     pub broad: Vec<Broad>,
 }
 
-/// Finds what a model would mix up among the skills that it can be told of.
+/// Finds the skills that a model would mix up among those that it may see.
 pub fn find(snapshot: &Snapshot, index: &Index) -> Result<Confusable, Damaged> {
     let skills: Vec<(usize, &Skill)> = searchable(snapshot).collect();
     if skills.len() != index.documents() as usize {
@@ -98,7 +98,7 @@ pub fn find(snapshot: &Snapshot, index: &Index) -> Result<Confusable, Damaged> {
             continue;
         }
         for other in candidates(index, document, card)? {
-            // Each pair once; the other way round it may not be a candidate, so both ways are looked at.
+            // Each pair counts once. Both ways are tried, as one may be a candidate in only one of them.
             if visible(other)
                 && let Some(known) = cards.get(other as usize)
             {
@@ -135,7 +135,7 @@ pub fn find(snapshot: &Snapshot, index: &Index) -> Result<Confusable, Damaged> {
     })
 }
 
-/// A skill as it is compared: the stems it is told by and those its body is about, each with its weight.
+/// A skill in the form for comparing: the stems of name and description and those of its body, each with its weight.
 struct Card {
     told: BTreeMap<u32, f32>,
     body: BTreeMap<u32, f32>,
@@ -151,9 +151,9 @@ impl Card {
             let weight = index.term(stem).ok_or(Damaged)?.weight;
             let [name, description, _, text] = *counts;
             if name + description > 0 {
-                // A name counts for more than a word of a sentence.
+                // A word of the name counts for more than one of a sentence.
                 let often = if name > 0 { 1.5 } else { 1.0 };
-                // In a small library no word is rare; those that two share must still count.
+                // In a small library no word is rare; words that two skills share must still count.
                 told.insert(stem, often * (1.0 + weight));
             }
             if text > 0 {
@@ -205,7 +205,7 @@ fn cosine(a: &BTreeMap<u32, f32>, b: &BTreeMap<u32, f32>) -> f32 {
     if lengths > 0.0 { shared / lengths } else { 0.0 }
 }
 
-/// The words of some stems, the heaviest first; of a stem's words the first.
+/// Returns the words of some stems, the heaviest first; of a stem's words the first.
 fn named(mut stems: Vec<(u32, f32)>, index: &Index) -> Vec<String> {
     stems.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     stems.dedup_by_key(|(stem, _)| *stem);
@@ -214,7 +214,7 @@ fn named(mut stems: Vec<(u32, f32)>, index: &Index) -> Vec<String> {
         let Some(letters) = index.letters(stem) else {
             continue;
         };
-        // A stem is no word; the first word with it is.
+        // A stem is not a word, so the first word with that stem is shown.
         let shown = index.words_from(letters.get(..letters.len().min(4)).unwrap_or(letters), 400);
         let word = shown
             .filter(|(number, _)| {
@@ -235,7 +235,7 @@ fn named(mut stems: Vec<(u32, f32)>, index: &Index) -> Vec<String> {
     names
 }
 
-/// Documents that share the most telling words of a document.
+/// Returns the documents that share the most telling words of a document.
 fn candidates(index: &Index, document: u32, card: &Card) -> Result<Vec<u32>, Damaged> {
     let mut found: BTreeMap<u32, f32> = BTreeMap::new();
     for (stem, weight) in heaviest(card.told.clone(), TELLING) {
@@ -250,7 +250,7 @@ fn candidates(index: &Index, document: u32, card: &Card) -> Result<Vec<u32>, Dam
     Ok(heaviest(found, COMPARED).into_keys().collect())
 }
 
-/// The first member of the family that a skill is in so far.
+/// Returns the first member of the family that a skill is in so far.
 fn head(of: &BTreeMap<u32, u32>, mut at: u32) -> u32 {
     while let Some(next) = of.get(&at).filter(|next| **next != at) {
         at = *next;
@@ -317,7 +317,7 @@ fn advice(a: &str, b: &str, alike: f32, one: &Card, other: &Card, index: &Index)
     )
 }
 
-/// The skills that are among the first for what many others are for.
+/// Returns the skills that are first results for the descriptions of many others.
 fn broad(
     index: &Index,
     skills: &[(usize, &Skill)],
@@ -351,7 +351,7 @@ fn broad(
             Some(Broad {
                 skill: *skill,
                 answers,
-                // Its own description is none of the others.
+                // Its own description is not one of another skill.
                 asked: asked.len() - usize::from(asked.contains(&document)),
                 change: format!(
                     "name the few situations that `{}` is for and leave out what others do; a long list of \

@@ -1,4 +1,4 @@
-//! One document as counted words: what an index is made of, and what is kept of an unchanged document.
+//! One document as counted words: the material of an index, and the record of an unchanged document.
 
 use std::collections::HashMap;
 
@@ -6,25 +6,25 @@ use super::near_words::explained;
 use super::words::each_word;
 use crate::identity::folder_of;
 
-/// The parts of a document, the most telling first.
+/// The number of parts of a document; they are in order, the most telling first.
 pub(super) const FIELDS: usize = 4;
-/// Different words of one document that are kept; the rest are named by nobody.
+/// The most different words of one document that are kept; the rest find nothing.
 const MAX_TERMS: usize = 20_000;
-/// Bytes of one body that are looked at.
+/// The most bytes of one body that are read.
 const MAX_BODY: usize = 1 << 20;
 
-/// A document to be found.
+/// A document that can be found.
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
-    /// Differs whenever anything else here does.
+    /// A key that differs whenever anything else here does.
     pub key: u128,
-    /// The skill's name.
+    /// The name of the skill.
     pub name: &'a str,
-    /// The skill's id.
+    /// The id of the skill.
     pub id: &'a str,
-    /// What it does and when to use it.
+    /// The description: what the skill does and when to use it.
     pub description: &'a str,
-    /// The instructions.
+    /// The instructions in the body.
     pub body: &'a str,
 }
 
@@ -32,18 +32,18 @@ pub struct Document<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) key: u128,
-    /// How many words each field has.
+    /// The number of words in each field.
     pub(super) lengths: [u32; FIELDS],
-    /// Word numbers with how often each field has the word.
+    /// The numbers of its words, each with the counts by field.
     pub(super) terms: Vec<(u32, [u16; FIELDS])>,
     /// Abbreviations that it explains.
     pub(super) links: Vec<(String, String)>,
 }
 
-/// Numbers for words, in the order in which they were met.
+/// Numbers for words, in the order in which the words were met.
 #[derive(Debug, Default)]
 pub(super) struct Lexicon {
-    // Only ever asked, never listed: its order reaches nothing.
+    // The map is read by key and never iterated, so its order has no effect.
     numbers: HashMap<Box<str>, u32>,
     pub(super) words: Vec<Box<str>>,
 }
@@ -75,7 +75,7 @@ impl Entry {
         counting.field(0, document.name);
         counting.field(0, folder_of(document.id));
         counting.field(1, document.description);
-        // A group says what its skills have in common, as a heading does.
+        // The name of a group is common to its skills, as that of a heading is to a text.
         let groups = document
             .id
             .rsplit_once('/')
@@ -122,7 +122,7 @@ impl Counting<'_> {
     }
 }
 
-/// The lines that begin with `#` outside code.
+/// Returns the lines that begin with `#` outside code.
 fn headings(body: &str) -> impl Iterator<Item = &str> {
     let mut in_code = false;
     body.lines().filter(move |line| {
@@ -134,7 +134,7 @@ fn headings(body: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The first bytes of a text, whole characters only.
+/// Returns the first bytes of a text, whole characters only.
 pub(super) fn until(text: &str, limit: usize) -> &str {
     let end = (0..=limit.min(text.len()))
         .rev()

@@ -1,8 +1,8 @@
-//! How an index lies in a file: a head, rows of documents and words, letters and links, postings, entries.
+//! The layout of an index file: a head, rows of documents and words, letters and links, postings, entries.
 //! The postings of a word are the weights of its documents and then the steps from one document to the next.
 //!
-//! Numbers are little-endian. One checksum is over everything, so that an index which was opened is sound: reading and
-//! checking 30 MB, an index of 10,000 skills with long bodies, takes a few milliseconds.
+//! Numbers are little-endian. One checksum covers everything, so that an index which could be opened is sound: reading
+//! and checking 30 MB, an index of 10,000 skills with long bodies, takes a few milliseconds.
 
 use std::ops::Range;
 
@@ -11,13 +11,13 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::entry::FIELDS;
 
 pub(super) const MAGIC: [u8; 8] = *b"grovesr3";
-/// Magic, checksum of the rest, three counts, the digest, core, postings and entries as start and end.
+/// The head: magic, checksum of the rest, three counts, the digest, core, postings and entries as start and end.
 pub(super) const HEAD: usize = CHECKED + 3 * 4 + 32 + 6 * 8;
-/// Where begins what the checksum is over.
+/// The start of the bytes that the checksum covers.
 const CHECKED: usize = 8 + 8;
-/// A word: where its letters are, in how many documents it is, its weight, its postings, its stem.
+/// A word: the place of its letters, the number of its documents, its weight, its postings, its stem.
 pub(super) const TERM: usize = 4 + 4 + 4 + 4 + 8 + 4;
-/// A document: its key, where its entry is, the lengths of its fields.
+/// A document: its key, the place of its entry, the lengths of its fields.
 pub(super) const DOCUMENT: usize = 16 + 8 + 4 + FIELDS * 4;
 
 /// The head of a file.
@@ -34,7 +34,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// A whole file: the head before its parts.
+    /// Returns a whole file: the head before its parts.
     pub(super) fn before(&self, parts: [&[u8]; 3]) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.entries.end);
         out.extend_from_slice(&MAGIC);
@@ -54,7 +54,7 @@ impl Head {
         out
     }
 
-    /// The head of a file that is as it was written and whose numbers agree with one another.
+    /// Reads the head of a file that is as it was written and whose numbers agree with one another.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let (magic, rest) = bytes.split_at_checked(MAGIC.len())?;
         if magic != MAGIC || number64(rest, 0)? != xxh3_64(bytes.get(CHECKED..)?) {
@@ -79,14 +79,14 @@ impl Head {
         (rows <= head.core.len() as u64).then_some(head)
     }
 
-    /// How many bytes the rows of documents and words take; the letters and links follow.
+    /// Returns the bytes that the rows of documents and words take; the letters and links follow.
     pub(super) fn rows(&self) -> u64 {
         let terms = u64::from(self.words) + u64::from(self.stems);
         u64::from(self.documents) * DOCUMENT as u64 + terms * TERM as u64
     }
 }
 
-/// Gives bytes the checksum that an index of them has.
+/// Writes the right checksum into the bytes of an index.
 pub fn make_checksum_right(bytes: &mut [u8]) {
     let sum = xxh3_64(bytes.get(CHECKED..).unwrap_or_default());
     if let Some(slot) = bytes.get_mut(MAGIC.len()..CHECKED) {
@@ -104,7 +104,7 @@ pub(super) fn number64(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
-/// Appends a number in as few bytes as it needs.
+/// Appends a number in as few bytes as possible.
 pub(super) fn put_varint(out: &mut Vec<u8>, mut number: u32) {
     while number >= 0x80 {
         out.push((number as u8) | 0x80);
@@ -113,7 +113,7 @@ pub(super) fn put_varint(out: &mut Vec<u8>, mut number: u32) {
     out.push(number as u8);
 }
 
-/// Takes a number from the start of some bytes.
+/// Removes a number from the start of some bytes, and returns it.
 pub(super) fn take_varint(bytes: &mut &[u8]) -> Option<u32> {
     let mut number = 0_u32;
     for shift in (0..35).step_by(7) {

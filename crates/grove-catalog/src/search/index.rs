@@ -1,10 +1,10 @@
-//! Reading an index.
+//! The reader of an index file.
 
 use super::entry::{Entry, FIELDS};
 use super::format::{DOCUMENT, Head, TERM, number32, number64, take_varint};
 use super::weight::Lengths;
 
-/// An index over documents that are known by number.
+/// An index over documents that have numbers.
 #[derive(Debug)]
 pub struct Index {
     bytes: Vec<u8>,
@@ -21,10 +21,10 @@ pub(super) struct Term {
     pub(super) stem: u32,
 }
 
-/// The documents that have a word, and how much each is about it.
+/// The documents that have a word, each with the weight of the word in it.
 pub(super) struct Postings<'a> {
     weights: &'a [u8],
-    /// What is between a document and the one before, and more that is not of this word.
+    /// The difference between each document and the one before, and further bytes of other words.
     steps: &'a [u8],
 }
 
@@ -39,7 +39,7 @@ impl Postings<'_> {
 }
 
 impl Index {
-    /// Opens an index; none when it is damaged or of another version.
+    /// Opens an index; none if it is damaged or of another version.
     pub fn open(bytes: Vec<u8>) -> Option<Self> {
         let head = Head::read(&bytes)?;
         let mut index = Self {
@@ -56,23 +56,23 @@ impl Index {
         self.bytes.get(self.head.core.clone()).unwrap_or_default()
     }
 
-    /// What it was made for.
+    /// Returns the digest of the library that it was made for.
     pub fn digest(&self) -> [u8; 32] {
         self.head.digest
     }
 
-    /// How many documents it has.
+    /// Returns the number of its documents.
     pub fn documents(&self) -> u32 {
         self.head.documents
     }
 
-    /// The key of a document.
+    /// Returns the key of a document.
     pub fn key(&self, document: u32) -> Option<u128> {
         let row = self.document(document)?;
         Some(u128::from_le_bytes(row.get(..16)?.try_into().ok()?))
     }
 
-    /// How many different words it has, stems not counted.
+    /// Returns the number of its different words, stems not counted.
     pub(super) fn words(&self) -> u32 {
         self.head.words
     }
@@ -94,13 +94,13 @@ impl Index {
         Some(lengths)
     }
 
-    /// How much a document is about a word of its entry.
+    /// Returns how much a document is about a word of its entry.
     pub(super) fn frequency(&self, document: u32, counts: [u16; FIELDS]) -> f32 {
         self.lengths_of(document)
             .map_or(0.0, |lengths| self.lengths.frequency(counts, lengths))
     }
 
-    /// A document's words; none when its numbers lead nowhere.
+    /// Returns a document's words; none if its numbers lead nowhere.
     pub(super) fn entry(&self, document: u32) -> Option<Entry> {
         let row = self.document(document)?;
         let (start, length) = (number64(row, 16)?, number32(row, 24)? as usize);
@@ -121,7 +121,7 @@ impl Index {
         self.core().get(start..start + TERM)
     }
 
-    /// A word by number, or a stem by its number after the words.
+    /// Returns a word by number, or a stem by its number after the words.
     pub(super) fn term(&self, term: u32) -> Option<Term> {
         let row = self.row(term)?;
         Some(Term {
@@ -132,12 +132,12 @@ impl Index {
         })
     }
 
-    /// The number of a stem among all terms.
+    /// Returns the number of a stem among all terms.
     pub(super) fn stem_term(&self, stem: u32) -> u32 {
         self.head.words.saturating_add(stem)
     }
 
-    /// The letters of a word or stem.
+    /// Returns the letters of a word or stem.
     pub(super) fn letters(&self, term: u32) -> Option<&str> {
         let row = self.row(term)?;
         let start = usize::try_from(self.head.rows()).ok()? + 4 + number32(row, 0)? as usize;
@@ -145,20 +145,20 @@ impl Index {
         std::str::from_utf8(bytes).ok()
     }
 
-    /// The number of a word.
+    /// Returns the number of a word.
     pub(super) fn find_word(&self, word: &str) -> Option<u32> {
         let at = self.first_not_before(0, self.head.words, word);
         (at < self.head.words && self.letters(at) == Some(word)).then_some(at)
     }
 
-    /// The number of a stem among all terms.
+    /// Returns the number of a stem among all terms.
     pub(super) fn find_stem(&self, stem: &str) -> Option<u32> {
         let end = self.head.words.checked_add(self.head.stems)?;
         let at = self.first_not_before(self.head.words, end, stem);
         (at < end && self.letters(at) == Some(stem)).then_some(at)
     }
 
-    /// The words that begin with some letters, at most so many.
+    /// Returns the words that begin with some letters, at most `most`.
     pub(super) fn words_from(&self, start: &str, most: u32) -> impl Iterator<Item = (u32, &str)> {
         let first = self.first_not_before(0, self.head.words, start);
         (first..self.head.words.min(first.saturating_add(most)))
@@ -178,7 +178,7 @@ impl Index {
         start
     }
 
-    /// The postings of a term; none when its numbers lead nowhere.
+    /// Returns the postings of a term; none if its numbers lead nowhere.
     pub(super) fn postings(&self, term: &Term) -> Option<Postings<'_>> {
         let all = self.bytes.get(self.head.postings.clone())?;
         let start = usize::try_from(term.postings).ok()?;
@@ -188,7 +188,7 @@ impl Index {
         Some(Postings { weights, steps })
     }
 
-    /// The abbreviations that the documents explain, each with its words.
+    /// Returns the abbreviations that the documents explain, each with its words.
     pub(super) fn links(&self) -> impl Iterator<Item = (&str, &str)> {
         let start = usize::try_from(self.head.rows()).unwrap_or(usize::MAX);
         let length = number32(self.core(), start).unwrap_or(0) as usize;

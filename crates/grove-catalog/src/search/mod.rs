@@ -1,9 +1,9 @@
-//! Finding the skill for a task in plain words, for keywords, or for a name.
+//! The search for the skill for a task in plain words, for keywords, or for a name.
 //!
-//! An index is flat bytes over the skills of a snapshot ([`Builder`], [`Index`]); where the bytes lie is the
-//! caller's business. The same library gives the same bytes, whether they were made at once or by keeping what
-//! had not changed. There is no model: word forms, parts of identifiers, a short general list of near words,
-//! abbreviations that the library explains, and the words that the first results share.
+//! An index is flat bytes over the skills of a snapshot ([`Builder`], [`Index`]); the caller stores them. The same
+//! library gives the same bytes, even if they were made by keeping entries that had not changed. There is no model:
+//! word forms, parts of identifiers, a short general list of near words, abbreviations that the library explains, and
+//! the words that the first results share.
 
 mod build;
 pub mod confusable;
@@ -33,26 +33,26 @@ use grove_spec::words;
 use names::AsName;
 use query::{Scored, Wanted};
 
-/// Results that are given at most.
+/// The most results of one search.
 pub const MAX_LIMIT: usize = 1_000;
 
-/// For whom one searches.
+/// The reader of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
-    /// A model: without skills whose authors switched it off for models.
+    /// A model, which does not get skills whose authors switched them off for models.
     Model,
     /// A person: every usable skill.
     Person,
 }
 
-/// What is asked.
+/// The text and the options of one search.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
     /// Words, a task, a name or an id.
     pub text: &'a str,
-    /// How many results are wanted.
+    /// The number of results that are wanted.
     pub limit: usize,
-    /// For whom.
+    /// The reader of the results.
     pub audience: Audience,
 }
 
@@ -60,13 +60,13 @@ words! {
     /// A part of a skill's file in which a word was found.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Field {
-        /// Its name or id.
+        /// The skill's name or id.
         Name = "name",
-        /// Its description.
+        /// The skill's own description.
         Description = "description",
-        /// A heading.
+        /// A heading, or a group that the skill is in.
         Heading = "heading",
-        /// Its instructions.
+        /// The instructions of its body.
         Body = "body",
     }
 }
@@ -75,7 +75,7 @@ impl Field {
     const ALL: [Self; FIELDS] = [Self::Name, Self::Description, Self::Heading, Self::Body];
 }
 
-/// A word of the query with where it was found.
+/// A word of the query with the place where it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
     /// The word as it was typed.
@@ -85,12 +85,12 @@ pub struct Reason {
 }
 
 words! {
-    /// How sure one can be that a skill is what was asked for.
+    /// The certainty that a skill is the one that was asked for.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Fit {
-        /// It is about most of what was asked, or bears the name.
+        /// It is about most of the query, or has the name.
         Well = "well",
-        /// It is about a part of it.
+        /// It is about a part of the query.
         Perhaps = "perhaps",
         /// It shares a few words.
         Hardly = "hardly",
@@ -98,9 +98,9 @@ words! {
 }
 
 impl Fit {
-    /// Chosen on the `tune` half of the search tasks, served and not (`cargo xtask bench search-quality --settings`):
-    /// what is about less than the second share of what was asked is no answer, and neither is what is about one word
-    /// of several and about less than the third share beside it, or what lacks a name that was asked for.
+    /// Chosen on the `tune` half of the search tasks, served and not (`cargo xtask bench search-quality --settings`). A
+    /// skill about less than the second share of the query is no answer. Nor is one that is about one word of several
+    /// and about less than the third share of the others, or that lacks a name in the query.
     const WELL: f32 = 0.35;
     const PERHAPS: f32 = 0.18;
     const BESIDE_ONE_WORD: f32 = 0.05;
@@ -120,7 +120,7 @@ impl Fit {
     }
 }
 
-/// Whether any of these is worth a look.
+/// Returns true if any of these is worth reading.
 pub fn anything_fits(hits: &[Hit]) -> bool {
     hits.iter().any(|hit| hit.fit != Fit::Hardly)
 }
@@ -130,23 +130,23 @@ pub fn anything_fits(hits: &[Hit]) -> bool {
 pub struct Hit {
     /// Its index in the snapshot.
     pub skill: usize,
-    /// Greater is better; comparable within one search only.
+    /// The score, greater is better; comparable within one search only.
     pub score: f32,
-    /// How sure one can be of it.
+    /// The certainty that it is the right one.
     pub fit: Fit,
-    /// How much of what was asked it is about, from 0 to 1.
+    /// The share of the query that it is about, from 0 to 1.
     pub share: f32,
-    /// How much of that is left without the one word that it is most about; all, where few words were asked for, and
-    /// nothing, where it never says a name that was asked for and that others say.
+    /// That share without the one word that it is most about. It is all for a query of few words, and zero if the skill
+    /// lacks a name in the query that other skills have.
     pub rest: f32,
-    /// The words that led to it, the most telling part first; empty when it was found by what it shares with
-    /// other results, or by its name.
+    /// The words that led to it, the most telling part first; empty if it was found by words that it shares with other
+    /// results, or by its name.
     pub why: Vec<Reason>,
-    /// Folders and branches above it, outermost first.
+    /// The folders and branches above it, outermost first.
     pub path: Vec<String>,
 }
 
-/// The skills that can be searched: usable, or left out of the catalog for their number alone.
+/// Returns the skills that can be searched: usable, or only left out of the catalog by a limit on entries.
 pub fn searchable(snapshot: &Snapshot) -> impl Iterator<Item = (usize, &Skill)> {
     let all = snapshot.skills.iter().enumerate();
     all.filter(|(_, skill)| skill.state.is_offered())
@@ -221,14 +221,14 @@ fn why(index: &Index, document: u32, wanted: &Wanted) -> Result<Vec<Reason>, Dam
             })
         })
         .collect();
-    // Stable, so that words of one part stay as they were typed.
+    // The sort is stable, so that words of one part stay as they were typed.
     reasons.sort_by_key(|reason| reason.field);
     let mut seen = std::collections::BTreeSet::new();
     reasons.retain(|reason| seen.insert(reason.word.clone()));
     Ok(reasons)
 }
 
-/// The groups and branches above a skill.
+/// Returns the groups and branches above a skill.
 fn path(snapshot: &Snapshot, skill: usize) -> Vec<String> {
     let mut above: Vec<usize> = snapshot.tree.ancestors(skill).collect();
     above.reverse();

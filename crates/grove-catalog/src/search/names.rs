@@ -1,27 +1,27 @@
-//! A query that is a name: the skill of that name comes first, those of nearly that name come early.
+//! A query that is a name: the skill of that name comes first, those with nearly that name come early.
 
 use crate::identity::{collision_key, folder_of};
 use crate::snapshot::{Skill, Snapshot};
 use grove_spec::text::edits;
 
-/// What is added for how well a name fits; more than any words can give comes first.
+/// The bonus for each way in which a name fits; a bonus above any score by words makes the skill first.
 const EXACT: f32 = 1_000.0;
 const SAME_IN_ONE_CASE: f32 = 500.0;
 const BEGINS: f32 = 8.0;
 const NEARLY: f32 = 6.0;
-/// Longer queries are no names.
+/// The length beyond which a query is no name.
 const MAX_NAME: usize = 200;
 
 /// A query as a name.
 pub(super) struct AsName {
     typed: String,
-    /// Whether it can be an address.
+    /// Set if it can be an address.
     has_label: bool,
-    /// In one case and composed.
+    /// The collision key: in one case and composed.
     key: String,
-    /// Its words joined as names are.
+    /// Its words joined with hyphens, as in names.
     joined: String,
-    /// How many typing errors are allowed.
+    /// The most typing errors that are allowed.
     errors: usize,
 }
 
@@ -46,7 +46,7 @@ impl AsName {
         })
     }
 
-    /// What is added to the skills' scores because of their names.
+    /// Adds to the scores of the skills whose names fit.
     pub(super) fn add(&self, snapshot: &Snapshot, skills: &[(usize, &Skill)], scores: &mut [f32]) {
         let mut any = false;
         let mut maybe = Vec::new();
@@ -59,7 +59,7 @@ impl AsName {
                 maybe.push(at);
             }
         }
-        // Spelling is compared only when nothing is spelled so.
+        // Near spellings are compared only if no name fits.
         if any {
             return;
         }
@@ -77,7 +77,7 @@ impl AsName {
         if name == self.typed || id == self.typed || is_address() {
             return EXACT;
         }
-        // Most names begin with another letter, and few folders are not called as their skill is.
+        // Most names begin with another letter, and few folders have another name than their skill.
         let first = self.key.as_bytes().first().copied();
         let of = |text: &str| match text.as_bytes().first() {
             Some(byte) if byte.is_ascii() && Some(byte.to_ascii_lowercase()) != first => 0.0,
@@ -89,7 +89,7 @@ impl AsName {
     }
 
     fn likeness(&self, known: &str) -> f32 {
-        // Most names are plain and need no normal form of their own.
+        // Most names are ASCII and need no normal form.
         if !known.is_ascii() {
             return self.likeness_of_key(&collision_key(known));
         }
@@ -118,8 +118,8 @@ impl AsName {
         }
     }
 
-    /// Whether length and first letter allow a name to be nearly this one: one error for each five letters, and a
-    /// wrong first letter is somebody else's name.
+    /// Returns true if length and first letter allow a name to be nearly this one: one error for each five letters, and
+    /// a wrong first letter means another name.
     fn may_be_nearly(&self, known: &str) -> bool {
         let first = |text: &str| text.as_bytes().first().map(u8::to_ascii_lowercase);
         self.errors > 0

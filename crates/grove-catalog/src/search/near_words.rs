@@ -1,4 +1,4 @@
-//! Words that mean nearly the same: a short general list, and abbreviations as the library itself explains them.
+//! Words that mean nearly the same: a short general list, and abbreviations that the library itself explains.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -6,15 +6,15 @@ use std::sync::OnceLock;
 use super::stem::stem;
 use super::words::words;
 
-/// Explanations that one document can teach.
+/// The most explanations that one document can give.
 const MAX_LINKS: usize = 32;
-/// The longest abbreviation and the most words it can stand for.
+/// The longest abbreviation, and so the most words it can stand for.
 const MAX_LETTERS: usize = 6;
 
-/// Groups of near words; each word or phrase as its stems.
+/// Groups of near words; each word or phrase is a list of stems.
 type Groups = Vec<Vec<Vec<String>>>;
 
-/// The phrases near to something that the words of a query say.
+/// Returns the phrases near to a phrase that the words of a query contain.
 pub(super) fn near(query: &[String]) -> Vec<&'static Vec<String>> {
     static LIST: OnceLock<(Groups, BTreeMap<String, Vec<usize>>)> = OnceLock::new();
     let (groups, by_first) = LIST.get_or_init(|| {
@@ -53,8 +53,8 @@ fn stems(phrase: &str) -> Vec<String> {
     words(phrase).iter().map(|word| stem(word)).collect()
 }
 
-/// Finds explanations of abbreviations, `Model Context Protocol (MCP)` or `MCP (Model Context Protocol)`, and
-/// gives each as the abbreviation and its words in lower case.
+/// Finds explanations of abbreviations, `Model Context Protocol (MCP)` or `MCP (Model Context Protocol)`, and returns
+/// each as the abbreviation and its words in lower case.
 pub(super) fn explained(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (open, _) in text.match_indices('(') {
@@ -66,7 +66,7 @@ pub(super) fn explained(text: &str) -> Vec<(String, String)> {
         let Some(inside) = inside.split([')', '\n']).next().filter(|i| i.len() <= 80) else {
             continue;
         };
-        // Words that stand before the bracket on its own line.
+        // Only words before the bracket on its own line count.
         let line = before.rsplit('\n').next().unwrap_or_default();
         let mut last: Vec<&str> = split(line).rev().take(MAX_LETTERS + 2).collect();
         last.reverse();
@@ -96,7 +96,7 @@ fn split(text: &str) -> impl DoubleEndedIterator<Item = &str> {
         .filter(|word| !word.is_empty() && word.len() <= 32)
 }
 
-/// The last words whose first letters are an abbreviation's.
+/// Returns the last words, if their first letters are the abbreviation.
 fn spelled_by<'a, 'b>(short: &str, words: &'b [&'a str]) -> Option<&'b [&'a str]> {
     let letters = short.chars().count();
     let is_short = (2..=MAX_LETTERS).contains(&letters) && short.chars().all(char::is_uppercase);

@@ -1,7 +1,7 @@
-//! Scoring the documents of an index for some words.
+//! The scores of the documents of an index for some words.
 //!
-//! A word counts as it is written and by its stem. What is near to it counts less: the general list, what the
-//! library explains, a typing error. Then the words that the first documents share are looked for as well.
+//! A word counts as it is written and by its stem. Near words count less: those of the general list, those that the
+//! library explains, a typing error. The words that the first documents share are then searched for as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,60 +14,60 @@ use super::weight::term_weight;
 use super::words::words;
 use grove_spec::text::edits;
 
-/// Bytes of a query that are looked at.
+/// The most bytes of a query that are read.
 const MAX_QUERY: usize = 4_000;
-/// Words of a query that are looked for.
+/// The most words of a query that are searched for.
 const MAX_WORDS: usize = 64;
-/// What a near word is worth, by how it is near.
+/// The worth of a near word, by the way in which it is near.
 const NEAR: f32 = 0.3;
 const EXPLAINED: f32 = 0.5;
 const MISSPELT: f32 = 0.7;
-/// Feedback: how many first documents, how many of their words, and what those are worth.
+/// Feedback: the number of first documents, the number of their words, and the worth of those.
 const FIRST_DOCUMENTS: usize = 5;
 const THEIR_WORDS: usize = 20;
 const FEEDBACK: f32 = 0.1;
-/// A word that more than one in so many documents have says nothing about a few of them.
+/// A word in more than one of this many documents is too common to describe a few of them.
 const COMMON: u32 = 4;
-/// What has less than this share of the best score is no answer.
+/// The share of the best score below which a document is no answer.
 const FAINT: f32 = 0.03;
-/// Of so many words that were asked for one alone is no answer.
+/// The number of query words from which on a match of only one is no answer.
 const SEVERAL: usize = 4;
-/// Words that are compared with one that is not known.
+/// The most words that are compared with an unknown one.
 const MAX_COMPARED: u32 = 5_000;
 
-/// The index cannot be read and has to be made anew.
+/// The index cannot be read and has to be made again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the index is damaged")]
 pub struct Damaged;
 
-/// What is looked for: terms of an index with what each is worth.
+/// The terms of an index to search for, each with its worth.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Wanted {
-    /// Words that were typed or stand for one, with what was typed.
+    /// The stems of typed words, each with the word as it was typed.
     pub(super) typed: Vec<(u32, String)>,
     /// All terms, by number.
     terms: BTreeMap<u32, f32>,
-    /// What a document would score that is about nothing but what was typed; words that nobody wrote count most.
+    /// The score of a document about nothing but the query; words that no document has count most.
     asked: f32,
-    /// Each word that was typed once: the stem that stands for it, if anybody wrote one, and what it is worth.
+    /// Each different word of the query: its stem, if a document has it, and its worth.
     said: Vec<(Option<u32>, f32)>,
-    /// The stems of names that were typed and that somebody wrote. A name that nobody wrote may be anything, a person's
-    /// or a company's, and is no more than one more word.
+    /// The stems of typed names that a document has. Another name may be anything, a person's or a company's, and
+    /// counts only as one more word.
     names: Vec<u32>,
 }
 
-/// What documents are worth for a query.
+/// The results of a query for all documents.
 pub(super) struct Scored {
     /// By document; greater is better.
     pub(super) scores: Vec<f32>,
-    /// By document: how much of what was asked it is about, from 0 to 1.
+    /// By document: the share of the query that it is about, from 0 to 1.
     pub(super) shares: Vec<f32>,
-    /// By document: how much of that is left without the one word that it is most about; nothing where a name is missing.
+    /// By document: that share without the one word that it is most about; zero if it lacks a name.
     pub(super) rests: Vec<f32>,
 }
 
 impl Scored {
-    /// Of a query that asks for nothing.
+    /// Returns the result of a query without words.
     pub(super) fn nothing(documents: usize) -> Self {
         let nothing = vec![0.0; documents];
         Self {
@@ -79,7 +79,7 @@ impl Scored {
 }
 
 impl Wanted {
-    /// The terms of an index that a text asks for.
+    /// Returns the terms of an index that a text asks for.
     pub(super) fn of(index: &Index, text: &str) -> Self {
         let mut all = words(until(text, MAX_QUERY));
         all.truncate(MAX_WORDS);
@@ -109,7 +109,7 @@ impl Wanted {
         }
         explained(index, &stems, &mut more);
         for (term, worth) in more {
-            // What was typed is not made worth more by being near to something else that was.
+            // A typed word is worth no more for being near to another typed one.
             wanted.terms.entry(term).or_insert(worth);
         }
         wanted
@@ -119,7 +119,7 @@ impl Wanted {
         self.terms.is_empty()
     }
 
-    /// Looks for a word; gives the stem that stands for it, and what it is worth.
+    /// Adds a word to search for; returns its stem and its worth.
     fn word(&mut self, index: &Index, word: &str) -> (Option<u32>, f32) {
         let weight = |number: u32| index.term(number).map_or(0.0, |term| term.weight);
         if let Some(number) = index.find_word(word) {
@@ -134,7 +134,7 @@ impl Wanted {
             self.asked += weight(term);
             return (Some(term), weight(term));
         }
-        // A word and its stem, as rare as can be.
+        // The weight of a word and its stem, both as rare as can be.
         let rarest = term_weight(1, 1, index.documents() as usize);
         self.asked += 2.0 * rarest;
         let meant = spelled_nearly(index, word);
@@ -150,8 +150,8 @@ impl Wanted {
         Some(stem)
     }
 
-    /// By document: the share of what was asked that it is about, without the word that it is most about; nothing for
-    /// those that lack a name.
+    /// Returns by document the share of the query that it is about, without the word that it is most about; zero for
+    /// documents that lack a name.
     fn rests(&self, index: &Index) -> Result<Vec<f32>, Damaged> {
         let mut rests = self.rests_of_words(index)?;
         for name in &self.names {
@@ -196,7 +196,7 @@ impl Wanted {
     }
 }
 
-/// Abbreviations in both directions.
+/// Adds abbreviations and their explanations, in both directions.
 fn explained(index: &Index, query: &[String], more: &mut BTreeMap<u32, f32>) {
     for (short, long) in index.links() {
         let long: Vec<String> = words(long).iter().map(|word| stem(word)).collect();
@@ -217,7 +217,7 @@ fn add_phrase(index: &Index, stems: &[String], worth: f32, more: &mut BTreeMap<u
     }
 }
 
-/// A word one typing error away from one that nobody wrote; of several the most frequent.
+/// Returns a word one typing error away from one that no document has; of several the most frequent.
 fn spelled_nearly(index: &Index, word: &str) -> Option<u32> {
     if word.chars().count() < 5 {
         return None;
@@ -235,7 +235,7 @@ fn spelled_nearly(index: &Index, word: &str) -> Option<u32> {
     near.max_by_key(by_use).map(|(number, _)| number)
 }
 
-/// The score of every document.
+/// Returns the score of every document.
 pub(super) fn scores(
     index: &Index,
     wanted: &Wanted,
@@ -272,7 +272,7 @@ fn add(
     terms: impl Iterator<Item = (u32, f32)>,
     scores: &mut [f32],
 ) -> Result<(), Damaged> {
-    // A word and its stem often have the same postings, which are then gone through once.
+    // A word and its stem often have the same postings, which are then read once.
     let mut lists: BTreeMap<u64, (Term, f32)> = BTreeMap::new();
     for (number, worth) in terms {
         let term = index.term(number).ok_or(Damaged)?;
@@ -289,7 +289,7 @@ fn add(
     Ok(())
 }
 
-/// The best documents, best first; of equals the first.
+/// Returns the best documents, best first; of equals the first.
 pub(super) fn best(scores: &[f32], count: usize, allowed: &dyn Fn(u32) -> bool) -> Vec<(u32, f32)> {
     let order = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
     let mut kept: Vec<(u32, f32)> = Vec::with_capacity(count * 2 + 1);
@@ -301,7 +301,7 @@ pub(super) fn best(scores: &[f32], count: usize, allowed: &dyn Fn(u32) -> bool) 
             if kept.len() > count * 2 {
                 kept.select_nth_unstable_by(count, order);
                 kept.truncate(count);
-                // Later equals come after those that are kept.
+                // A later document with an equal score would come after those that are kept.
                 least = kept
                     .iter()
                     .map(|(_, score)| *score)
@@ -314,7 +314,7 @@ pub(super) fn best(scores: &[f32], count: usize, allowed: &dyn Fn(u32) -> bool) 
     kept
 }
 
-/// The stems that the first documents are about, the most telling with a worth of 1.
+/// Returns the stems that the first documents are about, the most telling with a worth of 1.
 fn feedback(index: &Index, first: &[(u32, f32)]) -> Result<Vec<(u32, f32)>, Damaged> {
     let total: f32 = first.iter().map(|(_, score)| score).sum();
     let mut sums: BTreeMap<u32, f32> = BTreeMap::new();

@@ -1,9 +1,9 @@
 //! One stem for the forms of a word: `queries` and `query`, `validation` and `validate`.
 //!
-//! Deliberately light and for English alone. A wrong stem costs little, because the word as it was written is
-//! looked for as well.
+//! Deliberately light and for English alone. A wrong stem costs little, because the word is also searched for as it was
+//! written.
 
-/// The stem of a word in lower case.
+/// Returns the stem of a word in lower case.
 pub(crate) fn stem(word: &str) -> String {
     let mut stem = word.to_owned();
     if word.len() <= 3 || !word.bytes().all(|b| b.is_ascii_lowercase()) {
@@ -54,7 +54,7 @@ fn drop_verb_ending(word: &mut String) {
     }
 }
 
-/// Endings that make one part of speech of another, the longest first, with what stands for them.
+/// Endings that make one part of speech of another, the longest first, each with its replacement.
 const DERIVATIONS: [(&str, &str); 24] = [
     ("ization", "ize"),
     ("isation", "ize"),

@@ -1,10 +1,10 @@
-//! Names in a task: `Postgres`, `iOS`, `Play`. Whoever names something is not helped by a skill that never speaks of it.
+//! Names in a task: `Postgres`, `iOS`, `Play`. A skill that never has the name does not help with such a task.
 
 use super::words::words;
 
-/// The words of a text that are written as names are, in lower case.
+/// Returns the words of a text that are written as names are, in lower case.
 ///
-/// What begins a sentence has a capital anyway, and where most words have one it says nothing.
+/// The first word of a sentence has a capital anyway, and in a text of mostly capitals they mean nothing.
 pub(super) fn typed_names(text: &str) -> Vec<String> {
     let (mut n_words, mut n_capitals) = (0_usize, 0_usize);
     let mut names = Vec::new();
@@ -18,7 +18,7 @@ pub(super) fn typed_names(text: &str) -> Vec<String> {
             n_words += 1;
             n_capitals += usize::from(first.is_uppercase() || has_inner_capital);
             if has_inner_capital || (first.is_uppercase() && !begins_sentence) {
-                // The whole word is the first one; its parts are not what was named.
+                // `words` gives the whole word first; its parts are not the name.
                 names.extend(words(word).into_iter().take(1));
             }
             begins_sentence = false;

@@ -1,17 +1,17 @@
-//! How much a word says: fielded BM25 with the fields' lengths, and rarity in the library.
+//! The weight of a word: fielded BM25 with the fields' lengths, and rarity in the library.
 //!
 //! The numbers were chosen on the `tune` half of the search tasks (`cargo xtask bench search-quality`).
 
 use super::entry::FIELDS;
 
-/// Name, description, headings, body.
+/// The weights of name, description, headings and body.
 const FIELD_WEIGHTS: [f32; FIELDS] = [5.0, 3.0, 2.0, 1.0];
-/// How much a long field counts against a word in it.
+/// The share in which a field's length counts against a word in it.
 const FIELD_LENGTHS: [f32; FIELDS] = [0.4, 0.6, 0.8, 0.8];
-/// How soon more of the same word says nothing more.
+/// The saturation of repeated words: the smaller it is, the less a repetition adds.
 const SATURATION: f32 = 3.0;
-/// How much of a word's weight it keeps that stands in bodies alone: what no name, description or heading says
-/// is seldom what a skill is about.
+/// The part of its weight that a word keeps if only bodies have it: a word in no name, description or heading seldom
+/// says what a skill is about.
 const BODY_ALONE: f32 = 0.7;
 
 /// The average lengths of the fields.
@@ -35,7 +35,7 @@ impl Lengths {
         Self(totals.map(|total| (total as f32 / count.max(1) as f32).max(1.0)))
     }
 
-    /// How much a document is about a word, from 0 to 1.
+    /// Returns how much a document is about a word, from 0 to 1.
     pub(super) fn frequency(&self, counts: [u16; FIELDS], lengths: [u32; FIELDS]) -> f32 {
         let mut sum = 0.0;
         for field in 0..FIELDS {
@@ -52,13 +52,13 @@ impl Lengths {
     }
 }
 
-/// A frequency in one byte; what is there at all is never nothing.
+/// Returns a frequency as one byte, which is never zero for a word that is there.
 #[expect(clippy::cast_sign_loss, reason = "a frequency is between 0 and 1")]
 pub(super) fn quantised(frequency: f32) -> u8 {
     ((frequency * 255.0).round() as u8).max(1)
 }
 
-/// What a word is worth that some of all documents have, some of those in more than their bodies.
+/// Returns the weight of a word that `documents` of `all` documents have, `told` of them outside their bodies.
 #[expect(
     clippy::cast_precision_loss,
     reason = "counts of documents fit well enough"

@@ -1,13 +1,13 @@
-//! The words of a text as they are searched for: in lower case, identifiers also in their parts.
+//! The words of a text as they are searched for: in lower case, identifiers also by their parts.
 
 use std::sync::LazyLock;
 
-/// Longer runs of letters are data, not words.
+/// The most bytes of a word; longer runs of letters are data.
 const MAX_WORD: usize = 48;
 
-/// Calls `each` with every word that says something, in order.
+/// Calls `each` with every word that has a meaning of its own, in order.
 ///
-/// `configMapName` is given whole and as `config`, `map`, `name`; what `-`, `_`, `.` and `/` join are words of
+/// `configMapName` is given whole and as `config`, `map`, `name`; parts joined by `-`, `_`, `.` and `/` are words of
 /// their own. Scripts without spaces are given in overlapping pairs of characters.
 pub(super) fn each_word(text: &str, each: &mut dyn FnMut(&str)) {
     let mut buffer = String::new();
@@ -23,7 +23,7 @@ pub(super) fn each_word(text: &str, each: &mut dyn FnMut(&str)) {
     }
 }
 
-/// All words, for texts as short as a query.
+/// Returns all words, for texts as short as a query.
 pub(super) fn words(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     each_word(text, &mut |word| all.push(word.to_owned()));
@@ -39,7 +39,7 @@ fn run_of_letters(run: &str, after: &str, buffer: &mut String, each: &mut dyn Fn
         return;
     }
     lower(run, buffer);
-    // The languages that are named by one letter and a mark.
+    // Some languages have names of one letter and a mark, such as `C++` and `C#`.
     if let Some(mark) = ["++", "#"].into_iter().find(|mark| after.starts_with(mark))
         && run.len() == 1
     {
@@ -64,7 +64,7 @@ fn run_of_letters(run: &str, after: &str, buffer: &mut String, each: &mut dyn Fn
     }
 }
 
-/// Where one part of an identifier ends: `parseHTTPRequest2` has `parse`, `HTTP`, `Request` and `2`.
+/// Finds where the parts of an identifier end: `parseHTTPRequest2` has `parse`, `HTTP`, `Request` and `2`.
 fn boundaries(run: &str) -> impl Iterator<Item = usize> + '_ {
     let mut kinds = run.char_indices().map(|(at, c)| (at, Kind::of(c)));
     let mut before = kinds.next().map(|(_, kind)| kind);
@@ -76,7 +76,7 @@ fn boundaries(run: &str) -> impl Iterator<Item = usize> + '_ {
             let following = next.next().flatten();
             let begins = match (last, kind) {
                 (Some(Kind::Lower | Kind::Digit), Kind::Upper) => true,
-                // The last capital of several belongs to the word that it begins.
+                // The last capital of several belongs to the word after it.
                 (Some(Kind::Upper), Kind::Upper) => following == Some(Kind::Lower),
                 (Some(a), b) => (a == Kind::Digit) != (b == Kind::Digit),
                 (None, _) => false,
@@ -133,20 +133,20 @@ fn pairs(run: &str, buffer: &mut String, each: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Scripts that are written without spaces between words.
+/// Returns true for scripts that are written without spaces between words.
 fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
         | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
         | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Whether a word is more than a letter and none of those that every text has.
+/// Returns true if a word is more than a letter and not one of those that every text has.
 pub(super) fn says_something(word: &str) -> bool {
     let alone = word.len() == 1 && !word.bytes().all(|b| b.is_ascii_digit());
     !alone && STOP.binary_search(&word).is_err()
 }
 
-/// The usual stop words of English, and the words in which tasks are put whatever they are about; sorted.
+/// The usual stop words of English, and words in which any task can be put; sorted.
 static STOP: LazyLock<Vec<&str>> =
     LazyLock::new(|| include_str!("stop_words.txt").lines().collect());
 

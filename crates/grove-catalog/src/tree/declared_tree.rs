@@ -1,8 +1,8 @@
-//! From what skills declare to the tree, and what is to be said about the declarations.
+//! Builds the tree from the declarations of skills, with findings about the declarations.
 //!
-//! A skill's declared children lie below its own folder; any other skill of the same root may name it as its
-//! parent. The first claim on a child counts, declared children before named parents. A tree is made of all
-//! skills whatever their state: who shows it decides what of it to show.
+//! A skill's declared children lie below its own folder; any other skill of the same root may name it as its parent.
+//! The first claim on a child counts, declared children before named parents. A tree has all skills, usable or not: the
+//! code that shows it decides what of it to show.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -26,9 +26,9 @@ use crate::snapshot::Skill;
 /// The fewest children that are worth a branch.
 const FEW: usize = 3;
 
-/// Builds the tree and gives each skill the findings about what it declares.
+/// Builds the tree and gives each skill the findings about its declarations.
 ///
-/// What was found while looking says which children are there and were not read: these are not missing.
+/// The findings of discovery name children that are there and were not read: these are not missing.
 pub(crate) fn declared_tree(skills: &mut [Skill], roots: &[Root], found: &[Diagnostic]) -> Tree {
     let declaring: Vec<usize> = (0..skills.len())
         .filter(|at| {
@@ -76,16 +76,16 @@ pub(crate) fn declared_tree(skills: &mut [Skill], roots: &[Root], found: &[Diagn
 struct TreeBuilder<'a> {
     skills: &'a [Skill],
     roots: &'a [Root],
-    /// Paths that the findings from before speak of.
+    /// The paths that earlier findings name.
     spoken_of: BTreeSet<PathBuf>,
     places: Places<'a>,
-    /// The skills of each root by name and by id, once somebody names a parent.
+    /// The skills of each root by name and by id, once a parent has to be found.
     names: BTreeMap<(usize, Cow<'a, str>), Vec<usize>>,
     ids: BTreeMap<(usize, &'a str), Vec<usize>>,
     parents: Vec<Option<usize>>,
     /// Children in the order in which they were claimed.
     accepted: Vec<usize>,
-    /// How many children a branch declares, there or not.
+    /// The number of children that a branch declares, there or not.
     declared: BTreeMap<usize, usize>,
     findings: Vec<(usize, Diagnostic)>,
 }
@@ -141,7 +141,7 @@ impl<'a> TreeBuilder<'a> {
         }
     }
 
-    /// The skill that a name declared by another means: the first of the two places that has one.
+    /// Returns the skill that another one declares by this name: the first of the two places that has one.
     fn child(&self, branch: &Skill, name: &str) -> Option<usize> {
         all_places(branch).find_map(|place| {
             let [inner, own] = child_paths(place, name)?;
@@ -171,7 +171,7 @@ impl<'a> TreeBuilder<'a> {
         all.into_iter().map(|(_, at)| at).collect()
     }
 
-    /// Whether a declared child was met and could not be taken, which another finding says.
+    /// Returns true if a declared child was met and could not be used, for which there is another finding.
     fn is_spoken_of(&self, branch: &Skill, name: &str) -> bool {
         all_places(branch).any(|place| {
             let paths = child_paths(place, name).into_iter().flatten();
@@ -225,7 +225,7 @@ impl<'a> TreeBuilder<'a> {
         }
     }
 
-    /// The skills of a skill's root that bear a name, or else an id; itself only when nobody else does.
+    /// Returns the skills of the same root with a name, or else an id; the skill itself only if no other has it.
     fn named(&self, of: usize, wanted: &str) -> Vec<usize> {
         let Some(root) = self.skills.get(of).map(|skill| skill.place.root) else {
             return Vec::new();
@@ -238,11 +238,11 @@ impl<'a> TreeBuilder<'a> {
         others.collect()
     }
 
-    /// Makes a skill the child of another unless it is one already or would be above itself. What is wrong
-    /// is said of the skill that made the claim.
+    /// Makes a skill the child of another unless it is one already or would be above itself. A finding goes to the
+    /// skill that made the claim.
     fn claim(&mut self, child: usize, parent: usize, claimant: usize) -> bool {
         match self.parents.get(child).copied().flatten() {
-            // Parent and child may both say so.
+            // Parent and child may both declare the same pair.
             Some(first) if first == parent => return false,
             Some(first) => {
                 let message = format!(
@@ -277,7 +277,7 @@ impl<'a> TreeBuilder<'a> {
         true
     }
 
-    /// Lets the children of a skill on the last level stand on their own.
+    /// Makes the children of a skill on the last level stand on their own.
     fn cut_what_is_too_deep(&mut self) {
         let mut children: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for child in &self.accepted {
@@ -333,7 +333,7 @@ impl<'a> TreeBuilder<'a> {
         }
     }
 
-    /// A model that reads the parent must have a reason to look behind it.
+    /// The description of a parent must give a model a reason to open it.
     fn judge_words(&mut self, branch: usize, children: &[usize]) {
         let Some((parent, description)) = self
             .skills
@@ -367,7 +367,7 @@ impl<'a> TreeBuilder<'a> {
         self.skills.get(at).map_or("", Skill::id)
     }
 
-    /// A finding about a skill, at the key that made it if it has one.
+    /// Adds a finding about a skill, at the key that caused it if there is one.
     fn say(&mut self, at: usize, code: Code, message: String, names: Vec<String>) {
         let mut finding = Diagnostic::new(code, message).with_names(names);
         let keys = self.keys(at);

@@ -1,4 +1,4 @@
-//! Where children may lie: paths below a branch, and the skill at each.
+//! The places where children may lie: paths below a branch, and the skill at each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use grove_spec::{Code, Diagnostic};
 use crate::identity::Layout;
 use crate::snapshot::{Location, Skill};
 
-/// The folder in a skill's own in which children are looked for first.
+/// The folder inside a skill's own where children are searched for first.
 const CHILDREN_FOLDER: &str = "skills";
 
 /// The skill in each folder of each root, by path.
@@ -24,8 +24,8 @@ pub(super) fn places(skills: &[Skill]) -> Places<'_> {
     places
 }
 
-/// The paths that findings name as there and not taken: files and folders in the way, files beyond the limit
-/// of candidates, and files whose children lie too deep.
+/// Returns the paths that findings name as there and not used: files and folders in the way, files beyond the limit of
+/// candidates, and files whose children lie too deep.
 pub(super) fn spoken_of(found: &[Diagnostic]) -> BTreeSet<PathBuf> {
     let mut paths = BTreeSet::new();
     for (finding, file) in found
@@ -34,7 +34,7 @@ pub(super) fn spoken_of(found: &[Diagnostic]) -> BTreeSet<PathBuf> {
     {
         match finding.code {
             Code::CandidateLimit => paths.extend(finding.names.iter().map(|name| file.join(name))),
-            // Said of the branch itself, and of a child that was taken.
+            // The finding is about the branch itself, and about a child that was used.
             Code::ChildDuplicate => {}
             Code::TreeDepth => {
                 paths.insert(file.clone());
@@ -52,7 +52,7 @@ pub(super) fn all_places(skill: &Skill) -> impl Iterator<Item = &Location> {
     std::iter::once(&skill.place).chain(&skill.also_at)
 }
 
-/// The start of every path below a skill's folder; a flat file has none.
+/// Returns the start of every path below a skill's folder; a flat file has none.
 pub(super) fn path_below(place: &Location) -> Option<String> {
     match place.layout {
         Layout::Root => Some(String::new()),
@@ -61,7 +61,7 @@ pub(super) fn path_below(place: &Location) -> Option<String> {
     }
 }
 
-/// The two places of a child, by path below the root.
+/// Returns the two places of a child, by path below the root.
 pub(super) fn child_paths(place: &Location, name: &str) -> Option<[String; 2]> {
     let start = path_below(place)?;
     Some([
@@ -70,12 +70,12 @@ pub(super) fn child_paths(place: &Location, name: &str) -> Option<[String; 2]> {
     ])
 }
 
-/// The folder in a skill's own in which children are looked for first, by path below the root.
+/// Returns the folder where children are searched for first, by path below the root.
 pub(super) fn children_folder(place: &Location) -> Option<String> {
     path_below(place).map(|start| start + CHILDREN_FOLDER)
 }
 
-/// A path below a skill's folder as one below its children's folder.
+/// Returns a path below a skill's folder as one below its children's folder.
 pub(super) fn in_children_folder(path: &str) -> Option<&str> {
     path.strip_prefix(CHILDREN_FOLDER)?.strip_prefix('/')
 }

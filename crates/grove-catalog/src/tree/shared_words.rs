@@ -1,20 +1,19 @@
-//! Whether a text would lead somebody from a parent to its child: they have a word in common.
+//! The test if a text leads a reader from a parent to its child: they must have a word in common.
 //!
-//! Deliberately crude. A word counts when it is long, or when one of the two is named by it; what every
-//! description says counts for nothing. Scripts without spaces have no words here, so nothing is said
-//! about them.
+//! Deliberately crude. A word counts if it is long, or if the name of one of the two has it; words of every description
+//! do not count. Scripts without spaces have no words here, so there are no findings about them.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use crate::search::stem;
 
-/// How many letters make a word count that nobody is named by.
+/// The fewest letters of a word that counts although no name has it.
 const LONG: usize = 4;
-/// How many words of one text are looked at.
+/// The most words of one text that are read.
 const MAX_WORDS: usize = 2_000;
 
-/// A skill as a reader of a list meets it.
+/// The words that a list shows of a skill.
 pub(super) struct Words {
     name: BTreeSet<String>,
     all: BTreeSet<String>,
@@ -32,7 +31,7 @@ impl Words {
         }
     }
 
-    /// Whether the two share a word that says something, as far as one can tell.
+    /// Returns true if the two share a word that counts, or if their scripts cannot be compared.
     pub(super) fn meet(&self, other: &Self) -> bool {
         let counts = |word: &&String| {
             word.chars().count() >= LONG || self.name.contains(*word) || other.name.contains(*word)
@@ -53,12 +52,12 @@ fn stems(text: &str) -> impl Iterator<Item = String> + '_ {
         })
 }
 
-/// Whether a word in lower case says nothing about what a skill is for.
+/// Returns true if a word in lower case says nothing about what a skill is for.
 pub(crate) fn says_nothing(word: &str) -> bool {
     SAYS_NOTHING.contains(&stem(word))
 }
 
-/// Scripts that are written without spaces between words.
+/// Returns true for scripts that are written without spaces between words.
 fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
         | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
@@ -138,7 +137,7 @@ mod tests {
                 ("toolbox", "All the tools"),
                 ("tmux", "Controls terminal sessions"),
             ),
-            // A short word counts only when somebody is named by it.
+            // A short word counts only if one of the two names has it.
             (("web", "Do it as one"), ("sql", "Run it as one")),
         ] {
             assert!(

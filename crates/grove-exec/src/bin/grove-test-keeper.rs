@@ -1,4 +1,4 @@
-//! A program that keeps, as the product's own does.
+//! A keeper for the tests, which does what the product's own does.
 
 use std::process::ExitCode;
 

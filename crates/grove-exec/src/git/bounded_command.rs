@@ -9,9 +9,9 @@ use std::time::Duration;
 use super::GitError;
 use crate::own_children::OwnChild;
 
-/// One command takes no longer.
+/// The most time that one command may take.
 const LIMIT: Duration = Duration::from_mins(5);
-/// Of what a program says when it fails.
+/// The most characters of a failed program's error output that are kept.
 const MOST_SAID: usize = 400;
 
 /// Runs a program to its end, within bounds of time and output.

@@ -1,5 +1,5 @@
-//! The door through which git fetches: one address with that address's protocol alone, into a bare repository that is
-//! made for it. The person's own configuration counts, and with it their credential helpers and proxies; no repository's
+//! Fetching with git: from one address with that address's protocol alone, into a bare repository that is made for it.
+//! The person's own configuration counts, and with it their credential helpers and proxies; no repository's configuration
 //! does, and no submodule is followed.
 
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::look::{Asked, tell};
 use super::repository::Repository;
 use super::{Git, GitError, MOST_OUTPUT, files, finish, first_line};
 
-/// What git is told whatever the person's configuration says.
+/// The settings that git is given over the person's configuration.
 const TOLD: [(&str, &str); 8] = [
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -20,13 +20,13 @@ const TOLD: [(&str, &str); 8] = [
     ("submodule.recurse", "false"),
     ("transfer.bundleURI", "false"),
 ];
-/// The protocols that may be named.
+/// The protocols that an address may name.
 const PROTOCOLS: [&str; 5] = ["https", "http", "ssh", "git", "file"];
-/// The name of what was fetched.
+/// The name under which the fetched commit is stored.
 const FETCHED: &str = "refs/fetched/wanted";
 
 impl Git {
-    /// Fetches a branch, a tag or a commit into a staging folder, where there is nothing, and gives the commit.
+    /// Fetches a branch, a tag or a commit into a staging folder, which must not exist, and returns the commit.
     pub fn fetch(&self, address: &str, revision: &str, staging: &Path) -> Result<String, GitError> {
         let protocol = protocol_of(address)?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._/".contains(c);
@@ -57,7 +57,7 @@ impl Git {
         Ok(first_line(&commit))
     }
 
-    /// Writes the files of a fetched commit into a folder, where there is nothing.
+    /// Writes the files of a fetched commit into a folder, which must not exist.
     pub fn unpack_commit(
         &self,
         staging: &Path,
@@ -85,7 +85,7 @@ impl Git {
     }
 }
 
-/// Makes an empty bare repository. git would copy the person's template with its hooks.
+/// Makes an empty bare repository by hand, because git would copy the person's template with its hooks.
 fn stage(staging: &Path) -> Result<PathBuf, GitError> {
     if !files::make_own_folder(staging)? {
         return Err(GitError::File {
@@ -102,7 +102,7 @@ fn stage(staging: &Path) -> Result<PathBuf, GitError> {
     Ok(files::real(staging).unwrap_or_else(|| staging.to_path_buf()))
 }
 
-/// The protocol that an address names: by its scheme, `ssh` for `host:path`, `file` for a path.
+/// The protocol that an address names: its scheme, `ssh` for `host:path`, `file` for a path.
 fn protocol_of(address: &str) -> Result<&'static str, GitError> {
     let refused = |why| Err(GitError::Address(address.to_owned(), why));
     if address.starts_with('-') || address.chars().any(char::is_control) {

@@ -1,4 +1,4 @@
-//! The few files that are read and written beside git itself. Reading is bounded and never waits for a pipe.
+//! The few files that are read and written without git. Reading is bounded and never waits for a pipe.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::OsStringExt as _;
@@ -29,7 +29,7 @@ pub(super) fn read_line(path: &Path) -> Option<String> {
     text.lines().next().map(|line| line.trim_end().to_owned())
 }
 
-/// Writes a file where there is none.
+/// Writes a file at a path where there is none.
 pub(super) fn write_new(path: &Path, content: &[u8]) -> Result<(), GitError> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(0o644);
@@ -41,7 +41,7 @@ pub(super) fn write_new(path: &Path, content: &[u8]) -> Result<(), GitError> {
     })
 }
 
-/// Writes a file in place of what is there; a link is replaced and not followed.
+/// Writes a file in place of the one that is there; a link is replaced and not followed.
 pub(super) fn write_over(path: &Path, content: &[u8], mode: u32) -> Result<(), GitError> {
     let beside = with_ending(path, ".grove-new");
     remove(&beside);
@@ -51,7 +51,7 @@ pub(super) fn write_over(path: &Path, content: &[u8], mode: u32) -> Result<(), G
     rustix::fs::rename(&beside, path).map_err(|error| failed(path, error))
 }
 
-/// Gives a file another name, in place of an earlier one of that name.
+/// Renames a file by adding an ending, and replaces an earlier file of that name.
 pub(super) fn put_aside(path: &Path, ending: &str) -> Result<(), GitError> {
     let aside = with_ending(path, ending);
     rustix::fs::rename(path, &aside).map_err(|error| failed(path, error))
@@ -68,12 +68,12 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Makes a folder that is this user's alone. False when something is there already.
+/// Makes a folder that only this user can enter. Returns false if something is there already.
 pub(super) fn make_own_folder(path: &Path) -> Result<bool, GitError> {
     make_with_mode(path, 0o700)
 }
 
-/// Makes a folder. False when something is there already.
+/// Makes a folder. Returns false if something is there already.
 pub(super) fn make_folder(path: &Path) -> Result<bool, GitError> {
     make_with_mode(path, 0o777)
 }
@@ -86,12 +86,12 @@ fn make_with_mode(path: &Path, mode: u32) -> Result<bool, GitError> {
     }
 }
 
-/// Makes a link.
+/// Makes a symbolic link.
 pub(super) fn link(target: &Path, path: &Path) -> Result<(), GitError> {
     rustix::fs::symlink(target, path).map_err(|error| failed(path, error))
 }
 
-/// The names in a folder, at most `most`, in their order.
+/// The names in a folder, at most `most`, sorted.
 pub(super) fn names(folder: &Path, most: usize) -> Vec<String> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = rustix::fs::open(folder, flags, Mode::empty());
@@ -106,7 +106,7 @@ pub(super) fn names(folder: &Path, most: usize) -> Vec<String> {
     names
 }
 
-/// Removes a folder with what is in it, as far as that is possible. Links in it are not followed.
+/// Removes a folder with its content, as far as that is possible. Links in it are not followed.
 pub(super) fn remove_folder(path: &Path) {
     for name in names(path, usize::MAX) {
         let inner = path.join(name);
@@ -120,23 +120,23 @@ pub(super) fn remove_folder(path: &Path) {
     let _ = rustix::fs::rmdir(path);
 }
 
-/// Whether a path leads to a folder.
+/// Returns true if a path leads to a folder.
 pub(super) fn is_folder(path: &Path) -> bool {
     let found = rustix::fs::stat(path);
     found.is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Directory)
 }
 
-/// Whether anything has this name, also a link that leads nowhere.
+/// Returns true if something has this name, also a link that leads nowhere.
 pub(super) fn is_there(path: &Path) -> bool {
     rustix::fs::lstat(path).is_ok()
 }
 
-/// The user that what a path leads to belongs to.
+/// The user who owns the target of a path.
 pub(super) fn owner(path: &Path) -> Option<u32> {
     rustix::fs::stat(path).ok().map(|found| found.st_uid)
 }
 
-/// The user that a name belongs to, also a link's own.
+/// The user who owns a name; for a link the owner of the link itself.
 pub(super) fn owner_of_name(path: &Path) -> Option<u32> {
     let found = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW);
     found.ok().map(|found| found.st_uid)

@@ -1,5 +1,5 @@
-//! What of a repository could name a program to the person's next git: kept before a child or a command begins that may
-//! write there, compared afterwards, and put back where something new would run.
+//! Protection of the files of a repository that could name a program to the person's next git. They are kept before a
+//! child or a command starts that may write there, compared afterwards, and put back where something new would run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::repository::Repository;
 use super::settings::Settings;
 use super::{Git, GitError, files};
 
-/// Files that decide what git runs or where it reads, in the folder that all working trees share and in one's own.
+/// Files that decide what git runs or where it reads: in the folder that all working trees share, and in a tree's own.
 const SHARED: [&str; 5] = [
     "config",
     "config.worktree",
@@ -17,11 +17,11 @@ const SHARED: [&str; 5] = [
     "objects/info/http-alternates",
 ];
 const OWN: [&str; 3] = ["config.worktree", "commondir", "gitdir"];
-/// Bytes of one of them, names in a folder, and how deep modules lie in modules.
+/// Limits: bytes of one such file, names in a folder, and the depth of modules in modules.
 const MOST: u64 = 1 << 20;
 const MOST_NAMES: usize = 1_000;
 const MOST_NESTED: usize = 8;
-/// What is added to the name of a file that was put aside. git reads no such file.
+/// The ending of a file that was put aside. git reads no such file.
 const ASIDE: &str = ".grove-kept";
 /// Keys that may change: none of them names a program. `*` stands for any text.
 const HARMLESS: [&str; 41] = [
@@ -68,7 +68,7 @@ const HARMLESS: [&str; 41] = [
     "user.name",
 ];
 
-/// A repository as it was.
+/// The guarded files of a repository as they were before.
 #[derive(Debug, Clone)]
 pub struct GuardedRepository {
     repository: Repository,
@@ -76,12 +76,12 @@ pub struct GuardedRepository {
 }
 
 impl GuardedRepository {
-    /// The folders that say which one it is: where commits are kept, and what is the working tree's own.
+    /// The two folders that identify the repository: the one with its commits, and the working tree's own.
     pub fn folders(&self) -> (&Path, &Path) {
         (&self.repository.common, &self.repository.own)
     }
 
-    /// Takes over what an earlier guard of another working tree of the same repository has kept of what both share.
+    /// Takes over the shared files that an earlier guard of another working tree of the same repository has kept.
     pub fn take_over(&mut self, earlier: &Self) {
         let common = &self.repository.common;
         if earlier.repository.common != *common {
@@ -99,7 +99,7 @@ impl GuardedRepository {
 }
 
 impl Git {
-    /// Keeps what could name a program of the repository that a folder is in; nothing where there is none.
+    /// Keeps the files that could name a program, of the repository that a folder is in; none if it is in none.
     pub fn guard(&self, folder: &Path) -> Option<GuardedRepository> {
         let repository = self.repository(folder).ok()?;
         let paths = guarded(&repository).into_iter();
@@ -110,7 +110,7 @@ impl Git {
         })
     }
 
-    /// Puts back what would run now and would not have run before, and gives the files. What was there is put aside.
+    /// Puts back the files that would run something new, and returns their paths. The changed files are put aside.
     pub fn put_back(&self, guarded_before: &GuardedRepository) -> Result<Vec<PathBuf>, GitError> {
         let GuardedRepository { repository, kept } = guarded_before;
         let mut paths = guarded(repository);
@@ -132,7 +132,7 @@ impl Git {
         Ok(done)
     }
 
-    /// Whether a configuration has settings that may name programs and that it did not have.
+    /// Returns true if a configuration has new settings that may name programs.
     fn names_more(&self, path: &Path, before: Option<&[u8]>) -> Result<bool, GitError> {
         let Ok(now) = Settings::of_file(path, &self.environment) else {
             return Ok(true);
@@ -147,7 +147,7 @@ impl Git {
     }
 }
 
-/// The files that are guarded, also those that are not there.
+/// The paths that are guarded, also those at which there is no file.
 fn guarded(repository: &Repository) -> BTreeSet<PathBuf> {
     let Repository {
         top, own, common, ..
@@ -173,7 +173,7 @@ fn hooks(folder: &Path, paths: &mut BTreeSet<PathBuf>) {
     paths.extend(names.map(|name| folder.join(name)));
 }
 
-/// The same files of the repositories of submodules, which lie in folders with the paths of the submodules.
+/// Adds the same files of submodules' repositories, which lie in folders named by the paths of the submodules.
 fn modules(folder: &Path, depth: usize, paths: &mut BTreeSet<PathBuf>) {
     let folder = match depth {
         0 => folder.join("modules"),
@@ -195,7 +195,7 @@ fn modules(folder: &Path, depth: usize, paths: &mut BTreeSet<PathBuf>) {
 }
 
 fn restore(path: &Path, before: Option<&[u8]>, is_link: bool) -> Result<(), GitError> {
-    // A file `.git` lies in the tree, where what is put aside would be a new file.
+    // A file `.git` lies in the working tree, where the file that is put aside would be a new file.
     if !is_link {
         files::put_aside(path, ASIDE)?;
     }
@@ -207,7 +207,7 @@ fn restore(path: &Path, before: Option<&[u8]>, is_link: bool) -> Result<(), GitE
     }
 }
 
-/// Hooks are programs.
+/// The mode of a restored file: hooks are programs.
 fn mode_of(path: &Path) -> u32 {
     let is_hook = path.parent().is_some_and(|it| it.ends_with("hooks"));
     if is_hook { 0o755 } else { 0o644 }

@@ -1,6 +1,6 @@
-//! The door through which git looks at trees that others wrote. git is given a folder of Grove's own as its repository:
-//! a configuration that Grove wrote, with links to the objects and branches that it reads. What the repository's own
-//! folder has besides, its configuration, hooks and attributes, is not there, so that no key of it can name a program.
+//! Looking with git at trees that others wrote. git is given a folder of Grove's own as its repository: a configuration
+//! that Grove wrote, with links to the objects and branches that it reads. The rest of the repository's own folder, such
+//! as its configuration, hooks and attributes, is not in it, so that no key of it can name a program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use super::repository::Repository;
 use super::settings::{Settings, passed_on};
 use super::{Git, GitError, MOST_OUTPUT, files, finish};
 
-/// What git is told whatever anybody's configuration says.
+/// The settings that git is given over every configuration.
 const TOLD: [(&str, &str); 14] = [
     ("core.attributesFile", "/dev/null"),
     ("core.fsmonitor", "false"),
@@ -27,7 +27,7 @@ const TOLD: [(&str, &str); 14] = [
     ("submodule.recurse", "false"),
     ("transfer.bundleURI", "false"),
 ];
-/// Variables of every look.
+/// The environment variables of every look.
 const VARIABLES: [(&str, &str); 12] = [
     ("GIT_ALLOW_PROTOCOL", ""),
     ("GIT_ATTR_NOSYSTEM", "1"),
@@ -42,26 +42,26 @@ const VARIABLES: [(&str, &str); 12] = [
     ("GIT_TERMINAL_PROMPT", "0"),
     ("LC_ALL", "C"),
 ];
-/// Bytes of a list of what is ignored, and of the commits where a shallow history ends.
+/// The most bytes of the list of ignored files, and of the list of commits where a shallow history ends.
 const MOST_COPIED: u64 = 16 << 20;
-/// Shared parts of indexes that are looked for.
+/// The most shared parts of indexes that are looked for.
 const MOST_INDEXES: usize = 1_000;
-/// Folders are numbered.
+/// The number of the next folder, which makes its name unique in this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// What one git command is asked.
+/// The input of one git command.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Asked<'a> {
     /// The command and its arguments.
     pub(super) words: &'a [&'a str],
-    /// Variables besides.
+    /// Environment variables in addition to the usual ones.
     pub(super) variables: &'a [(&'a str, &'a str)],
-    /// Its standard input.
+    /// The standard input of the command.
     pub(super) input: Option<&'a [u8]>,
 }
 
 impl Git {
-    /// Runs git in a folder of a repository, as a look.
+    /// Runs git in a folder, after finding the folder's repository.
     pub(super) fn run(
         &self,
         folder: &Path,
@@ -118,7 +118,7 @@ impl Git {
     }
 }
 
-/// Tells git settings by variables: on a command line a key could not have every character.
+/// Gives git settings through variables, because a key on a command line cannot have every character.
 pub(super) fn tell(git: &mut Command, more: Vec<(String, String)>, fixed: &[(&str, &str)]) {
     let fixed = fixed.iter();
     let fixed = fixed.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
@@ -186,12 +186,12 @@ impl View {
 /// The form in which a repository is stored.
 pub(super) struct Form {
     has_long_names: bool,
-    /// Whether its branches are in tables.
+    /// Set if its branches are in tables (reftable).
     pub(super) has_tables: bool,
 }
 
 impl Form {
-    /// Reads it; one that this does not know is refused, as git would.
+    /// Reads the form from the settings. An unknown form is refused, as git does.
     pub(super) fn of(settings: &Settings) -> Result<Self, GitError> {
         let unknown = |key: &str, value: &str| {
             let what = format!("{key} = {value}");

@@ -1,4 +1,4 @@
-//! The work of several put together: patches on top of one another in an index beside the repository's own, each by a
+//! Merging the work of several children: patches on top of one another in an index beside the repository's own, each by a
 //! three-way merge. No file of the repository changes.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,16 +8,16 @@ use super::look::Asked;
 use super::repository::Repository;
 use super::{Git, GitError, files, first_line, names};
 
-/// What several patches come to.
+/// The result of merging several patches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergedPatches {
-    /// The tree with all of them.
+    /// The tree with all patches.
     Tree(String),
-    /// One cannot be merged with those before it.
+    /// One patch cannot be merged with those before it.
     Conflict {
-        /// The place of that patch.
+        /// The index of that patch.
         at: usize,
-        /// The places of those before it that changed these files.
+        /// The indexes of the patches before it that changed these files.
         with: Vec<usize>,
         /// The files that were changed differently.
         files: Vec<String>,
@@ -30,7 +30,7 @@ struct Merging<'a> {
     repository: Repository,
     index: String,
     scratch: &'a Path,
-    /// How often something was put in.
+    /// The number of attempts to put a patch in, which names the scratch folders.
     times: usize,
 }
 
@@ -46,8 +46,8 @@ impl Merging<'_> {
     }
 
     fn put_in(&mut self, patch: &[u8], more: &[String]) -> Result<(), GitError> {
-        // Even where only the index is meant, git writes a file that is new on both sides into the working tree: into one
-        // that is nobody's, and a new one each time.
+        // Even where only the index is meant, git writes a file that is new on both sides into the working tree. So it gets
+        // an empty folder as its working tree, a new one each time.
         let tree = self.scratch.join(format!("tree-{}", self.times));
         self.times += 1;
         files::make_folder(&tree)?;
@@ -73,7 +73,7 @@ impl Merging<'_> {
         self.git.look(&self.repository, &tree, asked).map(|_| ())
     }
 
-    /// Puts in what a patch does besides removing files that are removed already.
+    /// Puts in the changes of a patch other than removals of files that are removed already.
     fn put_in_rest(&mut self, patch: &[u8]) -> Result<(), GitError> {
         let gone = self.removed_already(patch)?;
         if gone.is_empty() {
@@ -89,7 +89,7 @@ impl Merging<'_> {
         self.put_in(patch, &without)
     }
 
-    /// The files that a patch removes and that are not there.
+    /// The files that a patch removes and that are not there any more.
     fn removed_already(&self, patch: &[u8]) -> Result<BTreeSet<String>, GitError> {
         let summary = self.run(&["apply", "--summary", "-"], Some(patch))?;
         let summary = String::from_utf8_lossy(&summary).into_owned();
@@ -101,7 +101,7 @@ impl Merging<'_> {
         Ok(removed.filter(|name| !there.contains(name)).collect())
     }
 
-    /// Those of some files for which a patch does not fit.
+    /// Returns those of some files to which a patch does not apply.
     fn unfit(&mut self, patch: &[u8], files: Vec<String>) -> Result<Vec<String>, GitError> {
         let gone = self.removed_already(patch)?;
         let mut unfit = Vec::new();
@@ -117,7 +117,7 @@ impl Merging<'_> {
     /// The files that are in conflict.
     fn unmerged(&self) -> Result<Vec<String>, GitError> {
         let listed = names(&self.run(&["ls-files", "-u", "-z"], None)?);
-        // Each has an entry for every side.
+        // The listing has an entry for every side of a conflict.
         let files = listed.iter().filter_map(|entry| entry.split_once('\t'));
         let files: BTreeSet<String> = files.map(|(_, file)| file.to_owned()).collect();
         Ok(files.into_iter().collect())
@@ -177,8 +177,8 @@ impl Git {
         Ok(MergedPatches::Tree(first_line(&tree)))
     }
 
-    /// A commit of a tree on top of another, which nothing else knows of. The same tree on top of the same commit is the
-    /// same commit.
+    /// Makes a commit of a tree on top of another, to which no branch refers. The same tree on top of the same commit gives
+    /// the same commit.
     pub fn commit_on(
         &self,
         repository: &Path,
@@ -201,7 +201,7 @@ impl Git {
         Ok(first_line(&made))
     }
 
-    /// The commit that somebody named.
+    /// Returns the id of the commit that a name refers to.
     pub fn commit_named(&self, repository: &Path, name: &str) -> Result<String, GitError> {
         let commit = format!("{name}^{{commit}}");
         let words = ["rev-parse", "--verify", "-q", "--end-of-options", &commit];
@@ -209,7 +209,7 @@ impl Git {
     }
 }
 
-/// A patch that does not fit those before it; none where nobody else changed these files.
+/// Returns the conflict of a patch that does not fit those before it; none if no other patch changed these files.
 fn conflict(
     at: usize,
     files: Vec<String>,
@@ -221,7 +221,7 @@ fn conflict(
     (!with.is_empty()).then_some(MergedPatches::Conflict { at, with, files })
 }
 
-/// A pattern for a path alone.
+/// Returns a pattern that matches this path only.
 fn pattern(path: &str) -> String {
     let letters = path.chars().map(|c| match c {
         '*' | '?' | '[' | '\\' => format!("\\{c}"),

@@ -1,30 +1,30 @@
-//! The repository that a folder is in, found by reading names and small files. git itself is not asked: it would heed the
-//! configuration of what it finds.
+//! Finding the repository of a folder by reading names and small files. git itself is not asked, because it would obey
+//! the configuration of the repository that it finds.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::files;
 use super::settings::Settings;
 
-/// The variable with folders that are not looked beyond.
+/// The variable with the folders at which the search stops.
 const CEILINGS: &str = "GIT_CEILING_DIRECTORIES";
 
-/// A repository with a working tree. All paths are without links.
+/// A repository with a working tree. All its paths are free of links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Repository {
     /// The top folder of the working tree.
     pub(super) top: PathBuf,
-    /// What is this working tree's own: its head and its index.
+    /// The folder of this working tree alone: its head and its index.
     pub(super) own: PathBuf,
-    /// What all working trees share: objects, branches, configuration.
+    /// The folder that all working trees share: objects, branches, configuration.
     pub(super) common: PathBuf,
     /// Its configuration, as data.
     pub(super) settings: Settings,
 }
 
 impl Repository {
-    /// The nearest repository at or above a folder. One without a `.git` of its own, such as a bare one in a folder of a
-    /// tree, is none.
+    /// Finds the nearest repository at or above a folder. A folder without a `.git` in it does not count, such as a bare
+    /// repository in a folder of a tree.
     pub(super) fn find(folder: &Path, environment: &[(String, String)]) -> Option<Self> {
         let folder = files::real(folder)?;
         let ceilings = ceilings(environment);
@@ -43,7 +43,7 @@ impl Repository {
             };
             match own.and_then(|own| Self::at(top, &own)) {
                 Some(found) => return Some(found),
-                // git refuses such a file, and passes over such a folder.
+                // git refuses a broken `.git` file, and passes over a broken `.git` folder.
                 None if !files::is_folder(&top.join(".git")) => return None,
                 None => {}
             }
@@ -51,7 +51,7 @@ impl Repository {
         None
     }
 
-    /// The repository with a working tree and a folder of its own, if that folder is one.
+    /// The repository with a working tree and a repository folder, if that folder is one.
     pub(super) fn at(top: &Path, own: &Path) -> Option<Self> {
         let own = files::real(own)?;
         let common = match files::read_line(&own.join("commondir")) {
@@ -69,12 +69,12 @@ impl Repository {
         })
     }
 
-    /// Whether it is a working tree beside the repository's own.
+    /// Returns true for a working tree beside the repository's first one.
     pub(super) fn is_linked(&self) -> bool {
         self.own != self.common
     }
 
-    /// Whether the user or one of these others owns all of it, by the rule that git has.
+    /// Returns true if these users own all of it, by the rule that git has.
     pub(super) fn belongs_to(&self, users: &[u32]) -> bool {
         let owners = [
             files::owner_of_name(&self.top.join(".git")),
@@ -86,7 +86,7 @@ impl Repository {
     }
 }
 
-/// Where a file `.git` leads to.
+/// The folder to which a `.git` file leads.
 fn linked(file: &Path) -> Option<PathBuf> {
     let line = files::read_line(file)?;
     let target = line.strip_prefix("gitdir: ")?;

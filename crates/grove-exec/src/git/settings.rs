@@ -1,27 +1,27 @@
-//! What of somebody's configuration git is told when it looks at a tree. Configurations are read as data: `git config`
-//! prints them and heeds nothing in them.
+//! The settings that git gets from configurations when it looks at a tree. Configurations are read as data: `git config`
+//! prints them and obeys nothing in them.
 
 use std::path::Path;
 use std::process::Command;
 
 use super::{GitError, MOST_OUTPUT, files, finish, names};
 
-/// Bytes of a configuration.
+/// The most bytes of a configuration file.
 const MOST: u64 = 1 << 20;
-/// A repository that nothing is found in.
+/// A repository folder in which git finds nothing.
 const NOWHERE: &str = "/dev/null";
 
-/// From where a setting may come.
+/// The configurations that may give a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum From {
-    /// From the person and from the repository, which then counts.
+    /// The repository's configuration, or else the person's.
     Anybody,
-    /// From the person alone.
+    /// The person's configuration alone.
     Person,
 }
 
-/// The keys that are passed on: how files are read and written. None of them names a program or a place that another
-/// writes to. A key that is not here is not passed on, whatever a later git does with it.
+/// The keys that are passed on: they say how files are read and written. None of them names a program or a place that
+/// another writes to. A key that is not here is not passed on, even if a later git gives it a meaning.
 const PASSED_ON: [(&str, From); 17] = [
     ("core.autocrlf", From::Anybody),
     ("core.bigfilethreshold", From::Anybody),
@@ -47,17 +47,16 @@ const PASSED_ON: [(&str, From); 17] = [
 pub(super) struct Settings(Vec<(String, Option<String>)>);
 
 impl Settings {
-    /// No settings.
     pub(super) const NONE: Self = Self(Vec::new());
 
-    /// Those of the person and of the system.
+    /// Reads the settings of the person and of the system.
     pub(super) fn of_person(environment: &[(String, String)]) -> Result<Self, GitError> {
         let mut git = reading(environment);
         git.args(["config", "--null", "--includes", "--list"]);
         Ok(Self::parse(&finish(git, "config", None, MOST_OUTPUT)?))
     }
 
-    /// Those in a file, without the files that it includes.
+    /// Reads the settings in a file, without the files that it includes.
     pub(super) fn of_file(file: &Path, environment: &[(String, String)]) -> Result<Self, GitError> {
         let text = match files::read(file, MOST) {
             Some(text) => text,
@@ -72,7 +71,7 @@ impl Settings {
         Self::of_text(&text, environment)
     }
 
-    /// Those in a text.
+    /// Reads the settings in a text.
     pub(super) fn of_text(text: &[u8], environment: &[(String, String)]) -> Result<Self, GitError> {
         let mut git = reading(environment);
         git.args(["config", "--null", "--no-includes", "--file", "-", "--list"]);
@@ -89,7 +88,6 @@ impl Settings {
         Self(entries.collect())
     }
 
-    /// All entries.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         let entries = self.0.iter();
         entries.map(|(key, value)| (key.as_str(), value.as_deref()))
@@ -101,24 +99,24 @@ impl Settings {
         entries.map(|(_, value)| value.unwrap_or("true"))
     }
 
-    /// The value that counts.
+    /// The value that counts, which is the last one.
     pub(super) fn last<'a>(&'a self, key: &'a str) -> Option<&'a str> {
         self.all(key).last()
     }
 
-    /// Whether a key is on.
+    /// Returns true if a key is set to a true value.
     pub(super) fn is_on(&self, key: &str) -> bool {
         let value = self.last(key).map(str::to_ascii_lowercase);
         matches!(value.as_deref(), Some("true" | "yes" | "on" | "1"))
     }
 
-    /// Adds what counts more.
+    /// Adds settings that override those that are here.
     pub(super) fn extend(&mut self, more: Self) {
         self.0.extend(more.0);
     }
 }
 
-/// The settings that git is told for a repository, of those that the person and the repository have.
+/// The settings that git gets for a repository, chosen from those of the person and the repository.
 pub(super) fn passed_on(person: &Settings, repository: &Settings) -> Vec<(String, String)> {
     let mut told = Vec::new();
     for (key, from) in PASSED_ON {
@@ -133,7 +131,7 @@ pub(super) fn passed_on(person: &Settings, repository: &Settings) -> Vec<(String
     told
 }
 
-/// git that reads configurations and is in no repository.
+/// A git command that reads configurations and is in no repository.
 fn reading(environment: &[(String, String)]) -> Command {
     let mut git = Command::new("git");
     git.env_clear();

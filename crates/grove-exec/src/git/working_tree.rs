@@ -1,5 +1,5 @@
-//! Working trees beside the repository's own: made, set up, captured, removed. What is done in a submodule that is checked
-//! out in one is captured as a patch of its own.
+//! Working trees beside the repository's own: made, set up, captured, removed. Changes in a submodule that is checked out
+//! in one are captured as a patch of their own.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,54 +8,54 @@ use super::look::{Asked, Form};
 use super::repository::Repository;
 use super::{Git, GitError, files, finish, first_line, names, strip};
 
-/// Bytes of new files that version control ignores and that are kept.
+/// The most bytes of new ignored files that are kept.
 const MOST_IGNORED: u64 = 32 << 20;
-/// Files and folders that one command is given.
+/// The most files and folders that one command is given.
 const MOST_NAMED: usize = 500;
-/// How deep submodules in submodules are looked into.
+/// The depth to which submodules in submodules are captured.
 const MOST_NESTED: usize = 8;
-/// Bytes that a program prints that copies or links.
+/// The most bytes that a program may print that copies or links.
 const MOST_SAID: u64 = 64 << 10;
 
-/// Working trees that a repository is asked about, and the names that are tried for a new one.
+/// The most working trees of a repository that are read, and the most names that are tried for a new one.
 const MOST_TREES: usize = 10_000;
 
-/// What was done in a working tree.
+/// The changes in a working tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CapturedTree {
-    /// A patch for the commit that the tree began with.
+    /// A patch for the commit from which the tree started.
     pub patch: Vec<u8>,
-    /// How many files it changes.
+    /// The number of files that it changes.
     pub files: u64,
     /// New files that version control ignores, as a tar archive.
     pub ignored: Option<Vec<u8>>,
-    /// What was done in submodules.
+    /// The changes in submodules.
     pub submodules: Vec<CapturedSubmodule>,
-    /// What is in none of these.
+    /// A description of the first change that could not be captured.
     pub left: Option<String>,
 }
 
-/// What was done in a submodule.
+/// The changes in a submodule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CapturedSubmodule {
-    /// Where it is, from the top of the working tree.
+    /// Its path from the top of the working tree.
     pub path: String,
     /// The commit of the submodule that the patch is for.
     pub base: String,
-    /// The patch. Its names begin with the path.
+    /// The patch, in which names begin with that path.
     pub patch: Vec<u8>,
-    /// How many files it changes.
+    /// The number of files that it changes.
     pub files: u64,
     /// New files that version control ignores there, as a tar archive.
     pub ignored: Option<Vec<u8>>,
 }
 
-/// How something of the repository comes into a working tree.
+/// The way in which a file of the repository comes into a working tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bringing {
-    /// As a link.
+    /// As a symbolic link to it.
     Link,
-    /// As a copy.
+    /// As a copy of it.
     Copy,
 }
 
@@ -63,12 +63,12 @@ pub enum Bringing {
 #[derive(Default)]
 struct CheckedOutSubmodules {
     found: Vec<CheckedOut>,
-    /// Those whose repository is not the working tree's own: whatever they lead to is not looked at.
+    /// Those whose repository is not the working tree's own; the repositories they lead to are not read.
     strange: Vec<String>,
 }
 
 impl CheckedOutSubmodules {
-    /// The paths of all.
+    /// The paths of all submodules, which git must not look into.
     fn untouchable(&self) -> impl Iterator<Item = String> {
         let found = self.found.iter().map(|it| &it.path);
         found.chain(&self.strange).cloned()
@@ -78,14 +78,14 @@ impl CheckedOutSubmodules {
 /// A submodule that is checked out in a working tree.
 struct CheckedOut {
     path: String,
-    /// The commit that what was done in it is captured against.
+    /// The commit against which changes in it are captured.
     base: String,
-    /// Whether the working tree's own patch leads to that commit: others can get it from where the submodule comes from.
+    /// Set if the working tree's own patch leads to that commit, because others can fetch it from the submodule's remote.
     is_moved: bool,
 }
 
 impl Git {
-    /// Makes a working tree at a commit, with a patch put in. There is nothing at its place.
+    /// Makes a working tree at a commit, with a patch applied. `folder` must not exist.
     pub fn make(
         &self,
         repository: &Path,
@@ -112,7 +112,7 @@ impl Git {
         Ok(())
     }
 
-    /// Removes a working tree, and what the repository knows of it.
+    /// Removes a working tree, and the repository's record of it.
     pub fn remove(&self, repository: &Path, folder: &Path) -> Result<(), GitError> {
         let main = match self.repository(repository) {
             Err(GitError::NoRepository(_) | GitError::NotOwned(_)) => return Ok(()),
@@ -136,7 +136,7 @@ impl Git {
         Ok(())
     }
 
-    /// Which of these paths, from the top of a working tree, version control has something of.
+    /// Returns those of the paths, given from the top of a working tree, that contain tracked files.
     pub fn tracked(&self, folder: &Path, paths: &[String]) -> Result<Vec<String>, GitError> {
         let mut tracked = Vec::new();
         for path in paths {
@@ -149,7 +149,7 @@ impl Git {
         Ok(tracked)
     }
 
-    /// Puts a file or folder at another place, where there is nothing.
+    /// Puts a file or folder at another path, where there is nothing.
     pub fn bring(&self, from: &Path, to: &Path, how: Bringing) -> Result<(), GitError> {
         let (name, words) = match how {
             Bringing::Link => ("ln", &["-s", "-T", "--"][..]),
@@ -160,7 +160,7 @@ impl Git {
         finish(command, name, None, MOST_SAID).map(|_| ())
     }
 
-    /// Copies what version control ignores in one working tree into another. No link in the other leads elsewhere.
+    /// Copies ignored files from one working tree into another. Files that a link would put outside the target are left out.
     pub fn bring_ignored(&self, from: &Path, to: &Path) -> Result<(), GitError> {
         let words = [
             "ls-files",
@@ -190,14 +190,14 @@ impl Git {
         Ok(())
     }
 
-    /// Puts files from an archive of ignored ones back.
+    /// Unpacks an archive of ignored files into a folder.
     pub fn unpack(&self, folder: &Path, archive: &[u8]) -> Result<(), GitError> {
         let mut tar = Command::new("tar");
         tar.arg("-C").arg(folder).args(["-xf", "-"]);
         finish(tar, "tar", Some(archive), MOST_SAID).map(|_| ())
     }
 
-    /// What was done in a working tree since a commit, but for what is `apart`, by path from its top.
+    /// Captures the changes in a working tree since a commit, except the paths in `apart`, which are given from its top.
     pub fn capture(
         &self,
         folder: &Path,
@@ -261,7 +261,7 @@ impl Git {
         Ok(captured)
     }
 
-    /// The commit and the patch come to the very files that there are.
+    /// Checks that the patch on top of the commit gives exactly the files that are there.
     fn show_to_apply(
         &self,
         folder: &Path,
@@ -294,7 +294,7 @@ impl Git {
         Ok(())
     }
 
-    /// The tree of everything in a working tree as it is now; what is `apart` is as it was.
+    /// The tree of everything in a working tree as it is now; the paths in `apart` are as in the commit.
     pub(super) fn tree_now(
         &self,
         folder: &Path,
@@ -308,7 +308,7 @@ impl Git {
         self.run(top, &["read-tree", base], &with_index, None)?;
         let submodules = self.checked_out(top, base)?;
         let mut without = self.not_ignored(top, &with_index, apart);
-        // git would ask a submodule for its state by another git, which heeds the configuration that a child wrote there.
+        // git would ask a submodule for its state with another git, which obeys the configuration that a child wrote there.
         without.extend(submodules.untouchable());
         let without = without
             .iter()
@@ -326,7 +326,7 @@ impl Git {
         Ok(first_line(&tree))
     }
 
-    /// Those paths that version control would not pass over by itself: git refuses to leave out what it ignores anyway.
+    /// The paths that git does not ignore by itself: git refuses to exclude a path that it ignores anyway.
     fn not_ignored(&self, top: &Path, index: &[(&str, &str)], paths: &[String]) -> Vec<String> {
         let asked: Vec<u8> = paths
             .iter()
@@ -335,7 +335,7 @@ impl Git {
         let words = ["check-ignore", "-z", "--stdin"];
         let ignored = match paths {
             [] => Vec::new(),
-            // It says so by failing when none is.
+            // The command fails when no path is ignored.
             _ => self
                 .run(top, &words, index, Some(&asked))
                 .unwrap_or_default(),
@@ -368,8 +368,8 @@ impl Git {
         Ok(all)
     }
 
-    /// Whether the repository of a submodule is kept in itself or with the working tree. A child can write any other
-    /// place into it, and would have that looked at and written to.
+    /// Returns true if the repository of a submodule lies in the submodule or with the working tree. A child can make it
+    /// point anywhere else, and Grove would then read and write that place.
     fn is_own_repository(&self, folder: &Path, inner: &Path) -> bool {
         let (Ok(tree), Ok(inner)) = (self.repository(folder), self.repository(inner)) else {
             return false;
@@ -377,7 +377,7 @@ impl Git {
         inner.own == inner.top.join(".git") || inner.own.starts_with(tree.own.join("modules"))
     }
 
-    /// Whether a commit is known from where a repository comes from.
+    /// Returns true if a commit is known from a remote of the repository.
     fn is_published(&self, folder: &Path, commit: &str) -> bool {
         let contains = format!("--contains={commit}");
         let words = ["for-each-ref", "--count=1", &contains, "refs/remotes"];
@@ -385,7 +385,7 @@ impl Git {
             .is_ok_and(|refs| !refs.is_empty())
     }
 
-    /// A repository inside a working tree that is no submodule of the commit it began with: no patch has what is in it.
+    /// Describes a repository inside a working tree that is no submodule of the base commit: no patch has its changes.
     fn strange_repository(
         &self,
         folder: &Path,
@@ -413,7 +413,7 @@ impl Git {
         Ok(links.collect())
     }
 
-    /// Whether a folder below a working tree's top is the top of another. git gives real paths for both.
+    /// Returns true if a folder below a working tree's top is the top of another. The paths of both are free of links.
     fn is_top(&self, folder: &Path, below: &str) -> bool {
         match (
             self.repository(folder),
@@ -424,7 +424,7 @@ impl Git {
         }
     }
 
-    /// The submodules of what is checked out that are the tree's own, by path from its top, with their folders.
+    /// The tree's own submodules that are checked out at `HEAD`: their paths from its top, and their folders.
     pub(super) fn submodules(&self, top: &Path) -> Result<Vec<(String, PathBuf)>, GitError> {
         let checked_out = self.checked_out(top, "HEAD")?.found.into_iter();
         let with_folder = |it: CheckedOut| (it.path.clone(), top.join(it.path));
@@ -478,7 +478,7 @@ impl Git {
     }
 }
 
-/// Adds a working tree without files: git would make it by the repository's configuration and hooks.
+/// Adds a working tree without files. git itself would obey the repository's configuration and hooks in doing so.
 fn add(main: &Repository, base: &str, folder: &Path) -> Result<Repository, GitError> {
     let all = main.common.join("worktrees");
     files::make_folder(&all)?;
@@ -487,7 +487,7 @@ fn add(main: &Repository, base: &str, folder: &Path) -> Result<Repository, GitEr
     let folder = files::real(folder).unwrap_or_else(|| folder.to_path_buf());
     let line = |path: &Path| format!("{}\n", path.display()).into_bytes();
     let link = folder.join(".git");
-    // While this is there, no other git takes the unfinished tree for one that is gone.
+    // While this file is there, no other git takes the unfinished tree for one that is gone.
     files::write_new(&own.join("locked"), b"initializing\n")?;
     files::write_new(&own.join("gitdir"), &line(&link))?;
     files::write_new(&own.join("HEAD"), format!("{base}\n").as_bytes())?;
@@ -502,7 +502,7 @@ fn add(main: &Repository, base: &str, folder: &Path) -> Result<Repository, GitEr
     })
 }
 
-/// Makes the folder for what is a working tree's own, by a name like the tree's.
+/// Makes the folder for a working tree's own data, under a name like the tree's.
 fn own_folder(all: &Path, folder: &Path) -> Result<PathBuf, GitError> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     for number in 0..MOST_TREES {
@@ -520,7 +520,7 @@ fn own_folder(all: &Path, folder: &Path) -> Result<PathBuf, GitError> {
     })
 }
 
-/// Whether two paths lead to one folder, or are written alike where one of them is gone.
+/// Returns true if two paths lead to one folder, or are written alike where one of them is gone.
 fn is_same(one: &Path, other: &Path) -> bool {
     one == other || files::real(one).is_some_and(|one| files::real(other) == Some(one))
 }

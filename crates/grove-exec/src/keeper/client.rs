@@ -1,4 +1,4 @@
-//! The side that starts keepers.
+//! Starting keepers and reading their reports.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,47 +16,47 @@ use crate::bounded_output::{BoundedOutput, OutputBounds};
 use crate::own_children::{self, OwnChild};
 use crate::processes::end_strays;
 
-/// A keeper that says nothing for so long after its limit is gone or stuck.
+/// The time to wait after a keeper's limit; a keeper that is silent for longer is gone or stuck.
 const BEYOND: Duration = Duration::from_secs(10);
-/// What a keeper leaves behind that was killed is ended within this.
+/// The time limit for ending the processes that a killed keeper leaves behind.
 const STRAYS: Duration = Duration::from_secs(2);
-/// A report longer than this is none.
+/// The most bytes of a report; a longer text is no report.
 pub(super) const MOST_REPORT: u64 = 64 << 10;
 
-/// Why a command could not be run.
+/// The reason why a command could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecError {
-    /// There is no keeper.
+    /// The keeper could not be started.
     #[error("the keeper could not be started")]
     NoKeeper(#[source] std::io::Error),
-    /// The keeper ended without a report: it was killed, or it is not our program.
+    /// The keeper ended without a report: it was killed, or it is another program.
     #[error("the keeper ended without a report")]
     NoReport {
-        /// Processes that it left and that could not be ended.
+        /// Processes that it left behind and that could not be ended.
         left: Vec<u32>,
     },
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessEnd {
-    /// What the keeper saw.
+    /// The report of its keeper.
     pub report: Report,
-    /// What the tree wrote.
+    /// The output of the whole tree.
     pub output: BoundedOutput,
 }
 
-/// How somebody is told to stop: softly, and then at once.
+/// The two signals to stop a task: softly, and then at once.
 #[derive(Debug, Clone, Default)]
 pub struct StopTokens {
-    /// Cancelled when it is to stop.
+    /// Cancelled when the task should stop.
     pub soft: CancellationToken,
-    /// Cancelled when there is nothing to wait for.
+    /// Cancelled when the task should stop without its grace period.
     pub now: CancellationToken,
 }
 
 impl StopTokens {
-    /// Tells it.
+    /// Signals the task to stop, at once if `now` is set.
     pub fn tell(&self, now: bool) {
         self.soft.cancel();
         if now {
@@ -64,32 +64,32 @@ impl StopTokens {
         }
     }
 
-    /// Whether it was told.
+    /// Returns true if the task was asked to stop.
     pub fn is_told(&self) -> bool {
         self.soft.is_cancelled()
     }
 }
 
-/// The program that keeps trees.
+/// The program that is started as a keeper.
 #[derive(Debug, Clone)]
 pub struct Keeper {
     program: PathBuf,
     arguments: Vec<OsString>,
     bounds: OutputBounds,
-    /// How many files this process could have open when the keeper was named: commands get no more, whatever this
-    /// process allows itself later.
+    /// This process's limit of open files at the keeper's creation: commands get no more, even if this process raises its
+    /// own limit later.
     open_files: Option<u64>,
 }
 
 impl Keeper {
-    /// This program, started anew with an argument on which it calls [`super::keep`]. This process becomes the
-    /// parent of whatever a keeper leaves behind.
+    /// This program, started again with an argument on which it calls [`super::keep`]. This process becomes the parent of
+    /// the processes that a keeper leaves behind.
     pub fn this_program(argument: &str) -> Result<Self, ExecError> {
-        // The file that runs, also when another one has been put in its place.
+        // This link leads to the running file, even if another file has replaced it at its path.
         Self::new("/proc/self/exe".into(), &[argument])
     }
 
-    /// Another program that keeps.
+    /// Another program that calls [`super::keep`].
     pub fn new(program: PathBuf, arguments: &[&str]) -> Result<Self, ExecError> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(|error| ExecError::NoKeeper(error.into()))?;
@@ -101,18 +101,18 @@ impl Keeper {
         })
     }
 
-    /// The same with other bounds on what is kept of an output.
+    /// Returns the same keeper with other bounds on the output that is kept.
     #[must_use]
     pub fn with_bounds(mut self, bounds: OutputBounds) -> Self {
         self.bounds = bounds;
         self
     }
 
-    /// Runs a command until its tree has ended, and gives back what the keeper saw. `on_output` is given what the
-    /// tree writes as it comes.
+    /// Runs a command until its tree has ended, and returns the keeper's report. `on_output` gets the output of the tree as
+    /// it comes.
     ///
-    /// When `stop` is cancelled softly the tree is asked to end, and ended after its grace or when `stop` says now;
-    /// dropping the future does the same, because the keeper sees its input end.
+    /// When `stop` is cancelled softly, the tree is asked to end, and it is ended after its grace or when `stop` says now.
+    /// Dropping the future does the same, because the keeper sees its input end.
     pub async fn run(
         &self,
         order: &Order,
@@ -137,7 +137,7 @@ impl Keeper {
         let mut line = serde_json::to_string(&sealed).unwrap_or_default();
         line.push('\n');
         let order = sealed.order;
-        // A keeper that died has no report, which is noticed below.
+        // The missing report of a keeper that died is noticed below.
         let _ = input.write_all(line.as_bytes()).await;
         let mut input = Some(input);
         let mut kept = BoundedOutput::default();
@@ -164,7 +164,7 @@ impl Keeper {
                     tell(input.as_mut()).await;
                 }
                 () = tokio::time::sleep_until(until) => {
-                    // It ends its tree when nobody listens; and if it is stuck, it is ended and its tree with it.
+                    // A keeper ends its tree when its input ends; if it is stuck, killing it makes the tree ours to end.
                     input = None;
                     let _ = child.start_kill();
                     break;
@@ -176,7 +176,7 @@ impl Keeper {
         let _ = tokio::time::timeout(BEYOND, errors.read_to_string(&mut report)).await;
         drop(input);
         let end = tokio::time::timeout(BEYOND, child.wait()).await;
-        // What a keeper said that did not end by itself proves nothing: another process may have said it.
+        // The report of a keeper that did not end by itself proves nothing: another process may have written it.
         let ended_well = matches!(end, Ok(Ok(status)) if status.success());
         let report = serde_json::from_str(&report).ok();
         let report = report.filter(|sealed: &SealedReport| ended_well && sealed.word == word);
@@ -214,7 +214,7 @@ fn chance_word() -> Result<String, ExecError> {
     Ok(format!("{:032x}", u128::from_le_bytes(bytes)))
 }
 
-/// What a killed keeper left behind has become our child: it is ended here. Returns what could not be ended.
+/// Ends the processes of a killed keeper, which have become our children. Returns those that could not be ended.
 async fn end_what_is_left() -> Vec<u32> {
     let ended = tokio::task::spawn_blocking(|| end_strays(own_children::ids, STRAYS));
     let left = ended.await.map(|ended| ended.left).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! The step between a keeper and a program that is kept from something: this program started anew, which binds itself and
-//! becomes the program. The keeper stays outside of what binds the program, so that nothing of the program reaches it.
+//! The step between a keeper and a program in a sandbox: this program started again, which restricts itself and then
+//! becomes the program. The keeper stays outside of the sandbox, so that the program cannot reach it.
 //!
-//! It is told what to do on its standard input and answers there; the program gets neither end.
+//! The step gets its input on its standard input and answers there; the program gets neither end.
 
 use std::io::{PipeWriter, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -19,48 +19,48 @@ use super::client::MOST_REPORT;
 use crate::processes::MARK;
 use crate::sandbox::{Held, RestrictError, Sandbox, restrict_this_process};
 
-/// The last argument of a keeper that is this step.
+/// The last argument of a keeper process that is this step.
 const STEP: &str = "confined";
-/// Binding a process takes no longer than this.
+/// The most time that restricting a process may take.
 const MOST_BINDING: Duration = Duration::from_secs(30);
-/// The name by which a process starts its own program anew.
+/// The path by which a process starts its own program again.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// What the step is told.
+/// The input of the step.
 #[derive(Serialize, Deserialize)]
 struct Told {
     command: Vec<String>,
     folder: PathBuf,
     environment: Vec<(String, String)>,
     sandbox: Sandbox,
-    /// Whether it is to have a view of the file system of its own.
+    /// Set if it should get its own view of the file system.
     with_view: bool,
 }
 
-/// What the step answers, a line each.
+/// An answer of the step, one per line.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Answer {
-    /// It is bound, and becomes the program now.
+    /// The process is restricted, and becomes the program now.
     Held(Vec<Held>),
-    /// The kernel gives it no view of the file system of its own, and it is of no use any more.
+    /// The kernel gives it no view of the file system of its own; this process cannot be used any more.
     NoView,
-    /// The program does not run.
+    /// The program does not start.
     Failed(String),
 }
 
-/// How a started step went on.
+/// The outcome of a step that was started.
 enum Begun {
     Runs(Child, Vec<Held>),
     NoView,
 }
 
-/// Whether this process is the step and no keeper.
+/// Returns true if this process is the step and not a keeper.
 pub(super) fn is_this_process() -> bool {
     std::env::args_os().last().is_some_and(|last| last == STEP)
 }
 
-/// Starts the program of an order by way of the step, with these two ends for what it writes.
+/// Starts the program of an order through the step, with these two pipe ends for its output.
 pub(super) fn start(
     order: &Order,
     sandbox: &Sandbox,
@@ -103,13 +103,13 @@ fn begin(told: &Told, output: Stdio, errors: Stdio) -> Result<Begun, String> {
         .process_group(0)
         .spawn()
         .map_err(said)?;
-    // The command holds the other end of what the step answers with; its end is the step's alone.
+    // The command holds a copy of the other end of the answers, which only the step may keep.
     drop(command);
     let told = serde_json::to_vec(told).map_err(|error| error.to_string())?;
     ours.set_read_timeout(Some(MOST_BINDING)).map_err(said)?;
     ours.write_all(&told).map_err(said)?;
     ours.shutdown(std::net::Shutdown::Write).map_err(said)?;
-    // It ends when the step has become the program.
+    // The input ends when the step has become the program.
     let mut answers = String::new();
     ours.take(MOST_REPORT)
         .read_to_string(&mut answers)
@@ -131,7 +131,7 @@ fn begin(told: &Told, output: Stdio, errors: Stdio) -> Result<Begun, String> {
     })
 }
 
-/// The step itself: binds this process, and becomes the program.
+/// Runs the step itself: restricts this process, and becomes the program.
 pub(super) fn become_the_program() -> ExitCode {
     let input = std::io::stdin();
     let Ok(mut answers) = dup(&input).map(UnixStream::from) else {
@@ -142,7 +142,7 @@ pub(super) fn become_the_program() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Returns only when the program did not start, with the reason.
+/// Restricts this process and becomes the program. Returns only if that failed, with the reason.
 fn run(answers: &mut UnixStream) -> std::io::Result<String> {
     rustix::io::fcntl_setfd(&*answers, rustix::io::FdFlags::CLOEXEC)?;
     let mut told = Vec::new();

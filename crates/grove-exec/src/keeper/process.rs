@@ -1,4 +1,4 @@
-//! What runs in the keeper: one thread, no runtime, nothing shared.
+//! The code that runs in the keeper process: one thread, no runtime, nothing shared.
 
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -20,24 +20,24 @@ use crate::processes::{
 };
 use crate::sandbox::{Held, MOST_TASKS};
 
-/// Ending a tree that does not want to end takes no longer than this.
+/// The most time to spend on ending a tree that does not end by itself.
 const MOST_ENDING: Duration = Duration::from_secs(4);
-/// How often a keeper looks round when nothing wakes it.
+/// The interval at which a keeper checks its tree when nothing wakes it.
 const TICK: Duration = Duration::from_millis(200);
-/// How often it counts what its tree uses.
+/// The interval at which it counts the resources of its tree.
 const COUNTING: Duration = Duration::from_secs(1);
-/// An order longer than this is none.
+/// The most bytes of an order; a longer text is no order.
 const MOST_ORDER: u64 = 8 << 20;
 
-/// Keeps one tree of processes: reads an order, runs it, reports, and ends. The program's whole life is this call.
+/// Keeps one tree of processes: reads an order, runs it, reports, and ends. This call is all that the program does.
 pub fn keep() -> ExitCode {
     if confined::is_this_process() {
         return confined::become_the_program();
     }
-    // Before anything is known that a process of the tree must not know.
+    // This comes before the secret word is read, which no process of the tree may know.
     hide_this_process();
     let Some((SealedOrder { word, order }, is_told)) = read_order() else {
-        // Nobody is there to be told.
+        // There is no caller who could read a report.
         return ExitCode::from(2);
     };
     let report = if is_told {
@@ -53,8 +53,8 @@ pub fn keep() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The order, and whether the word to end came with it. Nothing may be left in a buffer: who waits for that word looks at
-/// the descriptor.
+/// Reads the order, and tells if the word to end came with it. The read must not leave anything in a buffer, because the
+/// wait for that word polls the descriptor.
 fn read_order() -> Option<(SealedOrder, bool)> {
     let input = std::io::stdin();
     let mut text: Vec<u8> = Vec::new();
@@ -104,7 +104,7 @@ fn run(order: &Order) -> Report {
 }
 
 fn start(order: &Order) -> Result<(Option<Pid>, OwnedFd, Vec<Held>), String> {
-    // A session of its own: nobody's terminal reaches the tree. Orphans of the tree become our children.
+    // In a session of its own, no terminal can signal the tree. Orphans of the tree become our children.
     let _ = setsid();
     let own = Some(getpid());
     set_child_subreaper(own).map_err(|error| format!("no subreaper: {error}"))?;
@@ -131,7 +131,7 @@ fn start(order: &Order) -> Result<(Option<Pid>, OwnedFd, Vec<Held>), String> {
     let reading = OwnedFd::from(reading);
     let flags = fcntl_getfl(&reading).map_err(|error| error.to_string())?;
     fcntl_setfl(&reading, flags | OFlags::NONBLOCK).map_err(|error| error.to_string())?;
-    // Everybody is waited for in one place, so the child is known by its id alone.
+    // All children are waited for in one place, so the program is known by its id alone.
     let program = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     Ok((program, reading, held))
 }
@@ -155,9 +155,9 @@ fn start_unbound(order: &Order, output: Stdio, errors: Stdio) -> Result<Child, S
 struct Tree<'a> {
     order: &'a Order,
     program: Option<Pid>,
-    /// How the program ended, once it has.
+    /// The end of the program, once it has ended.
     exit: Option<Exit>,
-    /// Our end of the pipe that the tree writes to; none once it was closed on the other side.
+    /// Our end of the pipe to which the tree writes; none once the other side is closed.
     output: Option<OwnedFd>,
     passed_on: u64,
     held: Vec<Held>,
@@ -178,7 +178,7 @@ impl Tree<'_> {
         let exit = self.exit.unwrap_or(Exit::Signal(0));
         Report {
             exit: match why {
-                // What it used is why it ended, whatever it made of that.
+                // The tree ended because of what it used, even if its program reported another end.
                 Why::UsedTooMuch => Exit::Signal(Signal::KILL.as_raw()),
                 _ => exit,
             },
@@ -190,7 +190,7 @@ impl Tree<'_> {
         }
     }
 
-    /// Passes output on until the program is done, somebody says stop, or time is up.
+    /// Passes output on until the program has ended, the caller asks for the end, or the limit is reached.
     fn wait_for_end(&mut self, program: Option<&OwnedFd>, until: Option<Instant>) -> Why {
         let most_memory = memory_of_the_machine() / 4 * 3;
         let is_bound = self.order.sandbox.is_some();
@@ -221,7 +221,7 @@ impl Tree<'_> {
         }
     }
 
-    /// Waits until something happens, and says when it is time to end.
+    /// Waits until something happens, and returns a reason to end the tree if there is one.
     fn sleep(&self, program: Option<&OwnedFd>, most: Duration) -> Option<Why> {
         let input = std::io::stdin();
         let mut all = vec![PollFd::from_borrowed_fd(input.as_fd(), PollFlags::IN)];
@@ -235,14 +235,14 @@ impl Tree<'_> {
         if said.is_empty() {
             return None;
         }
-        // Any line means the end; the end of the input means that nobody is there.
+        // Any line means the end; the end of the input means that the caller is gone.
         Some(match read_some(input.as_fd()) {
             Some(n) if n > 0 => Why::Told,
             _ => Why::Abandoned,
         })
     }
 
-    /// Lets the program end by itself, for a while.
+    /// Gives the program the grace period to end by itself.
     fn ask_to_end(&mut self, program: Option<&OwnedFd>) {
         let until = Instant::now() + self.order.grace();
         for whom in find_tree(std::process::id(), &self.order.mark) {
@@ -254,7 +254,7 @@ impl Tree<'_> {
                 return;
             }
             let left = until.saturating_duration_since(Instant::now());
-            // A second word, or nobody left to wait for: at once.
+            // A second line, or the end of the input, ends the grace period.
             if self.sleep(program, left.min(TICK)).is_some() {
                 return;
             }
@@ -262,7 +262,7 @@ impl Tree<'_> {
         }
     }
 
-    /// Ends everybody, until two looks in a row find nobody.
+    /// Ends all processes of the tree, until two scans in a row find none.
     fn end(&mut self) -> EndedTree {
         let mark = self.order.mark.clone();
         let own = std::process::id();
@@ -273,7 +273,7 @@ impl Tree<'_> {
         })
     }
 
-    /// Takes note of everybody who has ended: the program, and orphans of the tree.
+    /// Collects the processes that have ended: the program, and orphans of the tree.
     fn reap(&mut self) {
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             if Some(pid) == self.program {
@@ -285,11 +285,11 @@ impl Tree<'_> {
         }
     }
 
-    /// Passes on what the tree wrote, without waiting for more.
+    /// Passes on the output that is there, without waiting for more.
     fn pass_on(&mut self) {
         let mut buffer = [0; 16 << 10];
         let mut out = std::io::stdout().lock();
-        // A tree that writes without end is not listened to without end.
+        // The bound keeps a tree that writes without end from holding up the keeper.
         for _ in 0..256 {
             let Some(output) = &self.output else { return };
             match rustix::io::read(output, &mut buffer) {

@@ -1,12 +1,13 @@
 //! Any program that speaks the Agent Client Protocol, version 1: JSON-RPC in lines, both ways.
 //!
-//! The protocol has no field for a system text, so that it is the first part of the message. What a program may do is its
-//! own affair until it asks; then the child's list of tools answers, never "yes" to all. Programs that are known by name
-//! have a recipe of their own and are told and heard through this.
+//! The protocol has no field for a system text, so that it is the first part of the message. A program may do anything
+//! until it asks for permission; then the child's list of tools answers, never "yes" to all. Programs that are known by
+//! name have a recipe of their own and use this module to talk.
 //!
-//! Traps: a program counts its own requests as it likes, so that an id alone does not say whose answer a line is; one that
-//! loads a conversation tells it again, also after it has said that it is loaded; some tell of a tool by asking leave alone; some tell a failed model as `end_turn` with the error for an answer, and none is believed about what it used;
-//! some print a banner as an answer; after the answer a program waits for more, so that its input is closed.
+//! Traps: a program numbers its own requests as it likes, so an id alone does not say to which request a line is the
+//! answer; one that loads a conversation tells it again, also after it has said that it is loaded; some tell of a tool by
+//! asking permission alone; some tell a failed model as `end_turn` with the error for an answer, and none is believed about
+//! its usage; some print a banner as an answer; after the answer a program waits for more, so that its input is closed.
 
 use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
@@ -53,11 +54,11 @@ pub(super) static PROGRAM: Program = Program {
 
 /// The version of the protocol.
 const VERSION: u32 = 1;
-/// JSON-RPC's word for a method that is not there.
+/// The error code of JSON-RPC for a method that is not there.
 const NO_SUCH_METHOD: i64 = -32_601;
-/// The protocol's word for somebody who is not logged in.
+/// The error code of the protocol for a person who is not logged in.
 const NOT_LOGGED_IN: i64 = -32_000;
-/// Our names of tools, and the kinds of what a program asks leave for.
+/// Our names of tools, and the kinds of actions for which a program asks permission.
 const KINDS: &[(&str, &str)] = &[
     ("read", "read"),
     ("ls", "read"),
@@ -67,7 +68,7 @@ const KINDS: &[(&str, &str)] = &[
     ("edit", "edit"),
     ("bash", "execute"),
 ];
-/// What is asked, by the number of the request.
+/// The ids of our requests.
 const INITIALIZE: u64 = 0;
 const SESSION: u64 = 1;
 const PROMPT: u64 = 2;
@@ -81,8 +82,8 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     launch
 }
 
-/// What a program is told in turn: who we are, the conversation, and the texts that are its message. One that tells an
-/// earlier conversation again after it was loaded is told its mode, and what comes before that answer is no news.
+/// Adds the lines that a program is told in turn: the client's name, the conversation, and the texts of its message. One
+/// that tells a loaded conversation again also gets its mode set; all before the answer to that is ignored.
 pub(super) fn tell(
     launch: &mut Launch,
     task: &ProgramTask<'_>,
@@ -132,14 +133,14 @@ fn request(id: u64, method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
-/// What asks a program to stop what it does.
+/// Makes the line that asks a program to stop its work.
 pub(super) fn cancel(session: &str) -> Value {
     json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": session } })
 }
 
 pub(super) fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
     match (line["method"].as_str(), line.get("id")) {
-        // What is told before the message is an earlier conversation.
+        // Updates before the message belong to an earlier conversation.
         (Some("session/update"), _) if heard.says.len() > 1 => {}
         (Some("session/update"), _) => update(heard, &line["params"]["update"], on_event),
         (Some("session/request_permission"), Some(id)) => {
@@ -160,7 +161,7 @@ pub(super) fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(Pro
     }
 }
 
-/// The answer to one of our requests: the next one follows.
+/// Handles the answer to one of our requests, and sends the next one.
 fn answered(
     heard: &mut Heard,
     id: Option<u64>,
@@ -172,7 +173,7 @@ fn answered(
         let message = details.unwrap_or_else(|| text(error, "message"));
         let failure = match error["code"].as_i64() {
             Some(NOT_LOGGED_IN) => ModelFailure::Auth,
-            // Node's word for a connection that was lost.
+            // Node uses this word for a connection that was lost.
             _ if message == "terminated" => ModelFailure::CutStream,
             _ => failure_of_status(status_in(message)),
         };
@@ -183,7 +184,7 @@ fn answered(
     match id {
         Some(INITIALIZE) => {
             heard.model = result["agentInfo"]["name"].as_str().map(str::to_owned);
-            // A server that it cannot reach would keep it from beginning.
+            // With a server that it cannot reach, the program would not begin.
             if result["agentCapabilities"]["mcpCapabilities"]["http"] != true
                 && let Some(next) = heard.says.get_mut(1)
             {
@@ -192,7 +193,7 @@ fn answered(
         }
         Some(SESSION) => {
             let session = result["sessionId"].as_str().map(str::to_owned);
-            // A conversation that was loaded has the name by which it was asked for.
+            // A conversation that was loaded keeps the name by which it was asked for.
             let next = heard.says.get_mut(1);
             if let (Some(session), Some(next)) = (&session, next) {
                 next["params"]["sessionId"] = session.as_str().into();
@@ -239,10 +240,10 @@ fn update(heard: &mut Heard, update: &Value, on_event: &mut dyn FnMut(ProgramEve
     }
 }
 
-/// A tool that it tells of for the first time.
+/// Handles a tool call that the program tells of for the first time.
 fn begin(heard: &mut Heard, call: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
     let id = text(call, "toolCallId").to_owned();
-    // What it said before was not its last word.
+    // The text before this call was not the last message.
     heard.begins_anew = true;
     if heard.running.contains(&id) {
         return;
@@ -275,13 +276,13 @@ fn end_tool(heard: &mut Heard, call: &Value, on_event: &mut dyn FnMut(ProgramEve
     });
 }
 
-/// The status in what a provider answered, where a program passes that on for a message.
+/// The status in a provider's answer, if a program passes that answer on as its message.
 fn status_in(message: &str) -> Option<u64> {
     let answer: Value = serde_json::from_str(message).ok()?;
     answer["error"]["code"].as_u64()
 }
 
-/// Whether it may do what it asks leave for: once, and by the child's list of tools.
+/// Answers a request for permission: allowed once or rejected once, by the child's list of tools.
 fn permission(heard: &Heard, asked: &Value) -> Value {
     let kind = text(&asked["toolCall"], "kind");
     let wanted = if heard.may.contains(&kind) {
@@ -296,7 +297,7 @@ fn permission(heard: &Heard, asked: &Value) -> Value {
     }
 }
 
-/// What it used by its own word: the field that the protocol is to have, or what some say beside it.
+/// The program's own count of its usage: the field that the protocol plans, or the one that some send beside it.
 fn usage(result: &Value) -> Usage {
     let (counts, beside) = (&result["usage"], &result["_meta"]["quota"]["token_count"]);
     let count = |key: &str, other: &str| {

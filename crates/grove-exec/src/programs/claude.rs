@@ -1,10 +1,10 @@
 //! Claude Code, one turn with `stream-json` both ways: the message is a line of its input, and so is the word to stop.
 //!
-//! It is never asked anything: what is not on the list of tools that it may use it denies itself.
+//! It never asks for permission: it denies itself every tool that is not on the list of those that it may use.
 //!
-//! Traps: its input has to be closed after the result, else it waits for another message; `subtype` is `success` although `is_error` is true; SIGTERM leaves its tools behind, SIGINT does not; one
-//! message comes as several lines with the same id, each with the same usage; a line of its own maker stays before the
-//! system text.
+//! Traps: its input has to be closed after the result, or else it waits for another message; `subtype` is `success`
+//! although `is_error` is true; SIGTERM leaves its tools behind, SIGINT does not; one message comes as several lines with
+//! the same id, each with the same usage; a line of its own maker stays before the system text.
 
 use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     launch.args(["-p", "--output-format", "stream-json", "--verbose"]);
     launch.args(["--input-format", "stream-json"]);
     launch.args(["--system-prompt-file", &system]);
-    // Nothing of the person's own: no settings, hooks, plugins, servers, commands, and no session that stays.
+    // Nothing of the person's own is used: no settings, hooks, plugins, servers, commands, and no session that stays.
     launch.args(["--setting-sources", "", "--strict-mcp-config"]);
     launch.args(["--disable-slash-commands"]);
     let own = PROGRAM.tools(task.tools).0;
@@ -84,13 +84,13 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
             &bridge.described().to_string(),
         );
         launch.args(["--mcp-config", &file]);
-        // Otherwise its first request may come before it knows the tools.
+        // Without this, its first request may come before it knows the tools.
         launch.set("MCP_CONNECTION_NONBLOCKING", "0");
         let name = |tool: &String| format!("mcp__{}__{tool}", ProgramBridge::NAME);
         tools.extend(bridge.tools.iter().map(name));
     }
     if !tools.is_empty() {
-        // Whatever it may have it may use; it is asked for nothing else.
+        // It may use every tool that it has; it is asked for nothing else.
         launch.args(["--allowedTools", &tools.join(",")]);
     }
     if let Some(model) = task.model {
@@ -122,7 +122,7 @@ fn cancel(_: &str) -> Value {
 }
 
 fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
-    // What its own children do is theirs.
+    // The lines of its own children do not count.
     if !line["parent_tool_use_id"].is_null() {
         return;
     }
@@ -133,7 +133,7 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
         }
         ("system", "api_retry") => on_event(ProgramEvent::Retrying(text(line, "error").to_owned())),
         ("assistant", _) => {
-            // Words of its own in place of an answer.
+            // A message with an error is its own text in place of an answer.
             if let Some(kind) = line["error"].as_str() {
                 heard.failure = Some((failure_of_kind(kind), String::new()));
                 return;

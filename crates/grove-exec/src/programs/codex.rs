@@ -2,8 +2,8 @@
 //!
 //! Traps: an item of the type `error` and a line `error` are warnings, only `turn.failed` is an end; the launcher from
 //! npm stays behind, so the native program is started; usage of a resumed thread is that of the whole thread; it waits
-//! five seconds for its statistics unless they are off; `OPENAI_BASE_URL` is ignored. Its `app-server` would take a word to
-//! stop, but the turn ends then and the tool goes on, so that it is ended like one that does not listen.
+//! five seconds for its statistics unless they are off; `OPENAI_BASE_URL` is ignored. Its `app-server` would accept a word
+//! to stop, but only the turn ends then and the tool goes on; so it is stopped by ending its process.
 
 use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ pub(super) static PROGRAM: Program = Program {
         cancel: false,
         calls: true,
     },
-    // It does everything with its shell; what it may write is its sandbox's to say.
+    // It does everything with its shell; its own sandbox decides what it may write.
     tools: &[
         ("read", "shell"),
         ("ls", "shell"),
@@ -54,9 +54,9 @@ pub(super) static PROGRAM: Program = Program {
     take,
 };
 
-/// The variable that its provider's key is in.
+/// The variable for the key of its provider.
 const KEY: &str = "GROVE_ENGINE_KEY";
-/// The variable that the token of the runtime's tools is in.
+/// The variable for the token of the runtime's tools.
 const TOKEN: &str = "GROVE_BRIDGE_TOKEN";
 
 fn launch(task: &ProgramTask<'_>) -> Launch {
@@ -66,10 +66,10 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     launch.input = Some(message);
     launch.args(["exec", "--json", "--skip-git-repo-check"]);
     launch.args(["--ignore-user-config", "--ignore-rules"]);
-    // What it would look for on the network, and what would be told beside the task.
+    // These would look for things on the network and add text beside the task.
     launch.args(["--disable", "plugins", "--disable", "apps"]);
     launch.args(["-c", "analytics.enabled=false"]);
-    // What no agent of ours asks for: other agents, goals of its own, pages of the web.
+    // No agent of ours asks for these: other agents, goals of its own, pages of the web.
     launch.args(["--disable", "multi_agent", "--disable", "goals"]);
     launch.args(["-c", "web_search=\"disabled\""]);
     launch.args(["-c", "project_doc_max_bytes=0"]);
@@ -97,7 +97,7 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
         );
         launch.args(["-c", &provider_row, "-c", "model_provider=\"grove\""]);
         launch.set(KEY, &provider.key);
-        // A home of its own: the person's instructions are not for this child.
+        // It gets a home of its own, because the person's instructions are not for this child.
         launch.file(task.home.join("config.toml"), "");
         launch.set("CODEX_HOME", task.home.to_string_lossy());
     } else {
@@ -106,7 +106,7 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     if let Some(bridge) = task.bridge {
         let url = serde_json::Value::from(bridge.url.as_str()).to_string();
         let name = ProgramBridge::NAME;
-        // Its tools ask nobody but the runtime, which has said which there are.
+        // The tools need no approval: the runtime alone has decided which there are.
         let server = format!(
             "mcp_servers.{name}={{url={url},bearer_token_env_var=\"{TOKEN}\",default_tools_approval_mode=\"approve\"}}"
         );
@@ -175,7 +175,7 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
     }
 }
 
-/// The line that its shell is given: it tells the whole command, `/bin/bash -lc '…'`.
+/// Returns the line that its shell is given, from the whole command that it tells: `/bin/bash -lc '…'`.
 fn command_line(command: &str) -> String {
     match shell_words::split(command).as_deref() {
         Some([_, option, line]) if matches!(option.as_str(), "-lc" | "-c") => line.clone(),
@@ -183,7 +183,7 @@ fn command_line(command: &str) -> String {
     }
 }
 
-/// The end of a tool.
+/// The event for the end of a tool call.
 fn ended(id: String, item: &Value) -> ProgramEvent {
     let texts = [&item["aggregated_output"], &item["result"]["content"]];
     let error = words_of(&item["error"]["message"]);
@@ -202,7 +202,7 @@ fn ended(id: String, item: &Value) -> ProgramEvent {
     }
 }
 
-/// It tells what a provider answered in words alone: `unexpected status 401 Unauthorized: …`.
+/// Reads the failure from its message, which has the provider's answer in words: `unexpected status 401 Unauthorized: …`.
 fn failure(message: &str) -> ModelFailure {
     let status = message.strip_prefix("unexpected status ");
     let status = status.and_then(|rest| rest.split(' ').next()?.parse().ok());

@@ -1,8 +1,8 @@
 //! GitHub Copilot CLI, one turn at a time with JSON lines.
 //!
-//! Traps: it strikes its key's text out of everything it prints, so a short key damages its output; it exits with 0
-//! after an interruption; tokens are in a file of their own and not in the stream; its own system text stays, the
-//! agent's is a part of it; its message is an argument, which has a bound.
+//! Traps: it removes its key's text from everything it prints, so a short key damages its output; it exits with 0 after an
+//! interruption; tokens are in a file of their own and not in the stream; its own system text stays, and the agent's is
+//! only a part of it; its message is an argument, which has a bound.
 
 use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
@@ -71,9 +71,9 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     launch.args(["-p", task.message, "--output-format", "json"]);
     launch.args(["--agent", "grove-child", "--no-custom-instructions"]);
     launch.args(["--disable-builtin-mcps", "--no-ask-user", "--no-color"]);
-    // Skills that lie around are told with the tool for them, and go with it.
+    // The program is told of skills around it together with the tool for them; without the tool they are not told.
     launch.args(["--excluded-tools", "skill,sql"]);
-    // The list above is all that there is to allow.
+    // The list above already holds all tools that it may use.
     launch.args(["--allow-all-tools", "--no-auto-update"]);
     let usage = task.folder.join(Program::USAGE_FILE);
     launch.args(["--usage-output-file", &usage.to_string_lossy()]);
@@ -89,7 +89,7 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     if let Some(session) = task.resumes {
         launch.args([format!("--resume={session}")]);
     }
-    // A folder that it is told to trust gives it hooks, servers and skills of the project's.
+    // In a folder that it is told to trust, it would use the project's hooks, servers and skills.
     let settings = json!({ "disableAllHooks": true });
     launch.file(task.home.join("settings.json"), &settings.to_string());
     launch.set("COPILOT_HOME", task.home.to_string_lossy());
@@ -130,7 +130,7 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
                 words.clone_into(&mut heard.text);
             }
             heard.model = data["model"].as_str().map(str::to_owned);
-            // It went on after whatever failed before.
+            // It went on after an earlier failure.
             heard.failure = None;
         }
         "tool.execution_start" => {
@@ -163,8 +163,8 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
     }
 }
 
-/// The end of a tool. A command that failed is told as a success with its code beside it, and one that goes on as a
-/// success without one.
+/// The event for the end of a tool call. A failed command is told as a success with its exit code beside it, and a command
+/// that goes on as a success without an exit code.
 fn ended(heard: &mut Heard, id: String, data: &Value) -> ProgramEvent {
     let code = data["shellExecution"]["exitCode"].as_i64();
     let is_command = heard.running.contains(&id);
@@ -191,7 +191,7 @@ fn failure(data: &Value) -> ModelFailure {
     }
 }
 
-/// The sum of all models that it asked.
+/// The sum of the usage of all models that it asked.
 fn usage(left: &Value) -> Usage {
     let mut sum = Usage::default();
     let models = left["modelMetrics"].as_object().into_iter().flatten();

@@ -1,13 +1,14 @@
 //! Gemini CLI, by the Agent Client Protocol (`gemini --acp`).
 //!
-//! It asks in Google's own format, which no provider of ours has, so that it has no meter: it asks with the person's login
-//! or key. With a key its home is the folder of the conversation, with settings of ours.
+//! It asks in Google's own format, which no provider of ours has, so its usage is not metered: it asks with the person's
+//! login or key. With a key its home is the folder of the conversation, with settings of ours.
 //!
-//! Traps: it starts itself anew unless told not to, and what ends the one leaves the other behind; instructions of a
-//! project are read wherever its folder is trusted, whatever the settings call their file, so that it is not, and then it has no
-//! servers either; a tool for which it asks leave is told by the question alone; a conversation that is loaded in the
-//! minute in which it began is written over, because its file is called by the minute, so that it is given another one
-//! first; what it loads it tells after having said that it is loaded; it waits long and silently before it asks again.
+//! Traps: it starts itself again unless told not to, and ending one of the two processes leaves the other behind; it reads
+//! a project's instructions wherever the folder is trusted, under any name that the settings give the file, so the folder
+//! is not trusted, and then it has no servers either; a tool for which it asks permission is told by the question alone; a
+//! conversation that is loaded in the minute in which it began is overwritten, because its file is named by the minute, so
+//! the file gets another minute first; it tells a loaded conversation after having said that it is loaded; it waits long
+//! and silently before it asks again.
 
 use serde_json::json;
 
@@ -55,11 +56,11 @@ pub(super) static PROGRAM: Program = Program {
     take: acp::take,
 };
 
-/// The variable with a person's key.
+/// The variable with the person's key.
 const KEY: &str = "GEMINI_API_KEY";
-/// A tool that nobody has: an empty list is no list.
+/// A tool name that no program has, because an empty list counts as no list.
 const NO_TOOL: &str = "none";
-/// Gives what it remembers of a conversation another minute, and becomes the program.
+/// A script that gives its files of a conversation another minute, and becomes the program.
 const BEGIN_AGAIN: &str = "for file in \"$0\"/.gemini/tmp/*/chats/session-*; do \
 mv -- \"$file\" \"${file%/*}/session-1970-01-01T00-00-${file##*-}\"; done; exec \"$@\"";
 

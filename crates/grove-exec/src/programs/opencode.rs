@@ -1,10 +1,10 @@
 //! `OpenCode`, by the Agent Client Protocol (`opencode acp`).
 //!
-//! Its configuration is one variable: an agent of ours with the system text and the list of tools, which it begins with. With
-//! a provider of ours everything that it keeps is in the folder of the conversation.
+//! Its configuration is one variable: an agent of ours with the system text and the list of tools, which is its default
+//! agent. With a provider of ours, all files that it keeps are in the folder of the conversation.
 //!
 //! Traps: the launcher from npm stays behind, so the native program is started; it asks a model for a title unless that
-//! agent is switched off; what it says it used is its last request's alone; it takes seconds to begin.
+//! agent is switched off; the usage that it tells is that of its last request alone; it takes seconds to begin.
 
 use serde_json::{Value, json};
 
@@ -50,9 +50,9 @@ pub(super) static PROGRAM: Program = Program {
     take: acp::take,
 };
 
-/// The variable that its provider's key is in.
+/// The variable for the key of its provider.
 const KEY: &str = "GROVE_ENGINE_KEY";
-/// What the child's agent is called there.
+/// The name of the child's agent in its configuration.
 const AGENT: &str = "grove-child";
 
 fn launch(task: &ProgramTask<'_>) -> Launch {
@@ -95,7 +95,7 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
             ("XDG_CONFIG_HOME", "config"),
             ("XDG_STATE_HOME", "state"),
             ("XDG_CACHE_HOME", "cache"),
-            // It lets npm look for its own library.
+            // It lets npm look for its own library, so npm gets a cache folder too.
             ("npm_config_cache", "npm"),
         ] {
             launch.set(variable, task.home.join(folder).to_string_lossy());
@@ -106,7 +106,7 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
         configuration["small_model"] = model.into();
     }
     launch.set("OPENCODE_CONFIG_CONTENT", configuration.to_string());
-    // Nothing of the project's, of other programs' or of the network's.
+    // Nothing of the project, of other programs or of the network is used.
     for switch in [
         "OPENCODE_PURE",
         "OPENCODE_DISABLE_PROJECT_CONFIG",

@@ -1,8 +1,9 @@
 //! pi, one turn with `--mode rpc`: commands are lines of its input, and so is the word to stop.
 //!
-//! Traps: it does not tell its name of the conversation unless asked; its input has to be closed when it has settled;
-//! what was stopped is told as an error of the model's; it exits with 0 after everything failed, so only the last `stopReason` counts; it is over at `agent_settled`
-//! and not at `agent_end`; SIGINT leaves its tools behind, SIGTERM does not.
+//! Traps: it does not tell its name of the conversation unless asked; its input has to be closed when it has settled; an
+//! interruption is told as an error of the model's; it exits with 0 after everything failed, so only the last
+//! `stopReason` counts; it is over at `agent_settled` and not at `agent_end`; SIGINT leaves its tools behind, SIGTERM
+//! does not.
 
 use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
@@ -62,7 +63,7 @@ fn launch(task: &ProgramTask<'_>) -> Launch {
     let prompt = json!({ "type": "prompt", "message": task.message });
     launch.tells(task, [json!({ "type": "get_state" }), prompt]);
     launch.args(["--mode", "rpc", "--offline"]);
-    // Nothing of the person's own or the project's.
+    // Nothing of the person's own or the project's is used.
     launch.args(["--no-extensions", "--no-skills", "--no-prompt-templates"]);
     launch.args(["--no-themes", "--no-context-files", "--no-approve"]);
     launch.args(["--system-prompt", &system]);
@@ -149,7 +150,7 @@ fn take(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent))
     }
 }
 
-/// The answer to a command: the next one follows.
+/// Handles the answer to a command, and sends the next one.
 fn answered(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {
     let command = text(line, "command");
     if line["success"] == false && matches!(command, "get_state" | "prompt") {
@@ -162,7 +163,7 @@ fn answered(heard: &mut Heard, line: &Value, on_event: &mut dyn FnMut(ProgramEve
     }
 }
 
-/// A whole message: the last one decides.
+/// Handles a whole message: the last one decides.
 fn take_message(heard: &mut Heard, message: &Value) {
     let blocks = message["content"].as_array().into_iter().flatten();
     let words = blocks.filter(|block| block["type"] == "text");
@@ -184,7 +185,7 @@ fn take_message(heard: &mut Heard, message: &Value) {
     }
 }
 
-/// It tells what a provider answered in words alone: `401: {…}`.
+/// Reads the failure from its message, which has the provider's answer in words: `401: {…}`.
 fn failure(message: &str) -> ModelFailure {
     let digits = message.get(..3).and_then(|digits| digits.parse().ok());
     failure_of_status(digits)

@@ -1,6 +1,6 @@
-//! The words of a command line as a shell takes it apart, without anything that a shell would put in.
+//! Splitting a command line into words as a shell does, without any expansion.
 
-/// The words of a line; none when a quote is not closed.
+/// Returns the words of a line; none if a quote is not closed.
 pub(super) fn split(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

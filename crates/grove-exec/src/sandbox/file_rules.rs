@@ -11,26 +11,26 @@ use landlock::{
 use super::readable::{readable_paths, writable_paths};
 use super::{Held, Sandbox};
 
-/// The newest rules on writing that are asked for; an older kernel holds those that it knows.
+/// The newest rules on writing that are asked for; an older kernel enforces those that it knows.
 const NEWEST: ABI = ABI::V5;
-/// The oldest whose rules keep a file from being changed: without truncation rules a file can be emptied.
+/// The oldest rules that keep a file from being changed: without truncation rules a file can be emptied.
 const OLDEST: ABI = ABI::V3;
 
 /// Devices that swallow or make bytes.
 const HARMLESS: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
 
-/// What the rules hold.
+/// The restrictions that the rules enforce.
 #[derive(Debug, Default)]
 pub(super) struct HeldByRules {
     pub(super) held: Vec<Held>,
-    /// Whether sockets that have a path are held.
+    /// Set if sockets that have a path are restricted too.
     pub(super) holds_sockets: bool,
 }
 
-/// Binds this process and all that it starts.
+/// Restricts this process and all that it starts.
 pub(super) fn restrict(sandbox: &Sandbox) -> Result<HeldByRules, Box<dyn std::error::Error>> {
     let reading = AccessFs::from_read(OLDEST);
-    // A device that was made in a writable folder would be the disk itself, for whoever may make one.
+    // A process that may make devices could make one in a writable folder that is the disk itself.
     let writing = AccessFs::from_write(NEWEST) & !(AccessFs::MakeBlock | AccessFs::MakeChar);
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -42,7 +42,7 @@ pub(super) fn restrict(sandbox: &Sandbox) -> Result<HeldByRules, Box<dyn std::er
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_write(NEWEST))?;
     if let Some(seclusion) = &sandbox.seclusion {
-        // Sockets that have a path, where the kernel knows rules on them.
+        // Sockets that have a path, if the kernel has rules on them.
         ruleset = ruleset
             .handle_access(AccessFs::ResolveUnix)?
             .scope(Scope::from_all(ABI::V6))?;
@@ -88,7 +88,7 @@ pub(super) fn restrict(sandbox: &Sandbox) -> Result<HeldByRules, Box<dyn std::er
     Ok(by_rules)
 }
 
-/// Adds a rule; what is not there needs none.
+/// Adds a rule; a path that is not there needs none.
 fn allow(
     rules: RulesetCreated,
     path: &Path,
@@ -100,7 +100,7 @@ fn allow(
     }
 }
 
-/// Whether the kernel holds write rules.
+/// Returns true if the kernel enforces rules on writing.
 pub fn write_rules_work() -> bool {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)

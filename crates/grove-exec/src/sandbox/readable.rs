@@ -1,7 +1,7 @@
-//! What a secluded tree may read: the system, the tool chains of a person, the folders that it is about; and what of these
-//! it may not, because a secret is there.
+//! The paths that a secluded tree may read: the system, the person's tool chains, the folders that its task is about;
+//! except those among them that hold a secret.
 //!
-//! Rules of the kernel only add, so a folder with a secret in it is allowed entry by entry.
+//! Rules of the kernel only add permissions, so a folder with a secret in it is allowed entry by entry.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,7 +13,7 @@ use super::variables::named_folders;
 use super::{Sandbox, Seclusion};
 use crate::processes::read_proc;
 
-/// Folders of the system, and why each is readable.
+/// The readable folders of the system, each with a reason.
 const SYSTEM: &[(&str, &str)] = &[
     ("/usr", "programs and libraries"),
     ("/bin", "programs"),
@@ -48,7 +48,7 @@ const SYSTEM: &[(&str, &str)] = &[
     ("/dev/tty", "the own terminal, where there is one"),
 ];
 
-/// Tool chains below a home folder.
+/// The readable tool chains below a home folder.
 const TOOL_CHAINS: &[(&str, &str)] = &[
     (".cargo", "Rust"),
     (".rustup", "Rust"),
@@ -93,7 +93,7 @@ const TOOL_CHAINS: &[(&str, &str)] = &[
     (".config/git", "git"),
 ];
 
-/// Files of a tool chain's folder that have what it signs in with.
+/// Files in a tool chain's folder that hold passwords or tokens.
 const TOOL_SECRETS: [&str; 12] = [
     "credentials",
     "credentials.toml",
@@ -109,10 +109,10 @@ const TOOL_SECRETS: [&str; 12] = [
     "init.gradle",
 ];
 
-/// Settings of tool chains that programs do not start without, hidden only where one has something to sign in with.
+/// Settings files without which tool chains do not start; one is hidden only if it holds something to sign in with.
 const TOOL_SETTINGS: [&str; 2] = ["config.toml", "init.gradle.kts"];
 
-/// Keys of a settings file whose values sign in, without what joins their words.
+/// Keys of a settings file whose values are for signing in, without the characters that join their words.
 const SIGNING_IN: [&str; 6] = [
     "token",
     "authtoken",
@@ -122,7 +122,7 @@ const SIGNING_IN: [&str; 6] = [
     "apikey",
 ];
 
-/// Secrets below a home folder: hidden also where the folder that a tree is about holds them.
+/// Secrets below a home folder. They are hidden even if a folder that the task is about contains them.
 const HOME_SECRETS: &[(&str, &str)] = &[
     (".ssh", "keys"),
     (".gnupg", "keys"),
@@ -205,7 +205,7 @@ const HOME_SECRETS: &[(&str, &str)] = &[
 ];
 
 /// Files and folders below a home folder by which a person's shells, desktops, editors and tools find what they run.
-/// None is written, also where the home folder is the work folder.
+/// None of them can be written, even if the home folder is the work folder.
 const GUARDED: &[(&str, &str)] = &[
     (".bashrc", "a shell"),
     (".bash_profile", "a shell"),
@@ -262,8 +262,8 @@ const GUARDED: &[(&str, &str)] = &[
     (".sdkman", "Java"),
 ];
 
-/// Grove's own folders: the variable that names the folder above, and where it is without it. What is read of them is its
-/// data alone, in which its own skills are.
+/// Grove's own folders: the variable that names the folder above, and the default for it. Only its data can be read,
+/// because Grove's own skills are there; the folders with `true` are hidden.
 const OWN_FOLDERS: [(&str, &str, bool); 4] = [
     ("XDG_CONFIG_HOME", ".config", true),
     ("XDG_STATE_HOME", ".local/state", true),
@@ -271,10 +271,10 @@ const OWN_FOLDERS: [(&str, &str, bool); 4] = [
     ("XDG_DATA_HOME", ".local/share", false),
 ];
 
-/// A settings file longer than this is not looked through, and hidden.
+/// The most bytes of a settings file that is searched; a longer one is hidden.
 const MOST_SETTINGS: usize = 1 << 20;
 
-/// Secrets of the system, for a tree of somebody who could read them.
+/// Secrets of the system, for a tree of a user who could read them.
 const SYSTEM_SECRETS: [&str; 9] = [
     "/etc/shadow",
     "/etc/shadow-",
@@ -287,12 +287,12 @@ const SYSTEM_SECRETS: [&str; 9] = [
     "/etc/krb5.keytab",
 ];
 
-/// Deeper than this nobody looks for secrets; what lies there is not allowed.
+/// The depth to which folders with a secret are split; a folder that would have to be split deeper is not allowed.
 const MOST_LEVELS: usize = 16;
 
 impl Seclusion {
-    /// A tree that is about some folders: they, the system and the tool chains of the environment are readable, the
-    /// secrets of the home folder and of the hidden folders are not, unless one of its own folders lies in them.
+    /// The restrictions of a tree for some folders: they, the system and the tool chains of the environment are readable.
+    /// The secrets of the home folder and the paths in `hidden` are not, unless one of the folders lies in them.
     pub fn about(
         folders: &[PathBuf],
         hidden: &[PathBuf],
@@ -334,7 +334,7 @@ impl Seclusion {
         reads.extend(tools);
         let path = value("PATH").unwrap_or_default();
         for folder in path.split(':').map(Path::new) {
-            // Libraries lie beside programs; but in a home folder, so does everything else (`.local/bin`).
+            // Libraries lie beside programs. In a home folder all other files do too (beside `.local/bin`).
             let is_in_home = home.is_some_and(|home| folder.starts_with(home));
             let beside = folder.parent();
             let beside = beside.filter(|_| folder.ends_with("bin") && !is_in_home);
@@ -354,7 +354,7 @@ impl Seclusion {
     }
 }
 
-/// Whether a settings file has something to sign in with. One that cannot be looked through is taken for one.
+/// Returns true if a settings file has something to sign in with, or cannot be searched for its name or size.
 fn signs_in(file: &Path) -> bool {
     let Some(name) = file.to_str() else {
         return true;
@@ -374,8 +374,8 @@ fn signs_in(file: &Path) -> bool {
         })
 }
 
-/// The paths below which a sandbox lets be written: none of them holds something that is hidden or guarded, be it there
-/// or not. A folder of these that was named itself is writable.
+/// The paths to which a sandbox allows writing: none of them contains a hidden or guarded path, even one that is not
+/// there. A hidden or guarded folder that the sandbox names itself is writable.
 pub(super) fn writable_paths(sandbox: &Sandbox) -> Vec<PathBuf> {
     let kept = sandbox.seclusion.iter().flat_map(|seclusion| {
         let both = seclusion.hidden.iter().chain(&seclusion.guarded);
@@ -391,7 +391,7 @@ pub(super) fn writable_paths(sandbox: &Sandbox) -> Vec<PathBuf> {
     paths
 }
 
-/// A path as the kernel knows it, also where its last parts are not there.
+/// Returns a path without links, also if its last parts are not there.
 pub(super) fn place_of(path: &Path) -> PathBuf {
     let mut missing = Vec::new();
     for above in path.ancestors() {
@@ -404,15 +404,15 @@ pub(super) fn place_of(path: &Path) -> PathBuf {
     path.to_path_buf()
 }
 
-/// Whether a folder that a variable names is one of its own and not the home folder or what is above it.
+/// Returns true if a folder that a variable names is neither the home folder nor above it, nor directly below the root.
 fn is_apart_from(folder: &Path, home: Option<&Path>) -> bool {
     let holds_home = home.is_some_and(|home| home.starts_with(folder));
     folder.is_absolute() && folder.components().count() > 2 && !holds_home
 }
 
-/// The paths for which rules are made: real ones, none of which holds something that is hidden.
+/// The paths for which rules are made: real ones, none of which contains a hidden path.
 ///
-/// A folder in a hidden one is readable where it was named itself.
+/// A folder in a hidden one is readable if `reads` names it.
 pub(super) fn readable_paths(reads: &[PathBuf], hidden: &[PathBuf]) -> Vec<PathBuf> {
     let hidden: Vec<PathBuf> = hidden.iter().filter_map(|path| real_path(path)).collect();
     let mut paths = Vec::new();
@@ -435,7 +435,7 @@ fn add_without(path: PathBuf, hidden: &[PathBuf], levels: usize, paths: &mut Vec
     };
     for (name, is_link) in entries(&path) {
         let entry = path.join(name);
-        // A link may lead to the secret that is left out; what it leads to has a rule of its own or none.
+        // A link may lead to the secret that is left out; its target has a rule of its own or none.
         if !is_link && !hidden.contains(&entry) {
             add_without(entry, hidden, levels, paths);
         }
@@ -452,7 +452,7 @@ fn real_path(path: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(real.as_bytes())))
 }
 
-/// The names in a folder, and which of them are links.
+/// The names in a folder, each with `true` for a link.
 fn entries(folder: &Path) -> Vec<(PathBuf, bool)> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(descriptor) = openat(CWD, folder, flags, Mode::empty()) else {

@@ -1,6 +1,6 @@
-//! System calls that lead round the other rules, refused by a filter (seccomp).
+//! A filter (seccomp) that refuses system calls that lead round the other restrictions.
 //!
-//! A filter sees numbers and not what pointers lead to, so what matters is refused by the call and its plain arguments.
+//! A filter sees numbers and not what pointers lead to, so calls are refused by their number and their plain arguments.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use seccompiler::{
     SeccompRule, apply_filter,
 };
 
-/// Rules by call; a call without rules is refused whatever its arguments are.
+/// Rules by call; a call without rules is refused with any arguments.
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Calls that are refused always, by what they would lead to.
+/// The calls that are always refused, by what they would lead to.
 const REFUSED: &[(&str, &[i64])] = &[
     (
         "the memory and the open files of other processes",
@@ -96,7 +96,7 @@ const REFUSED: &[(&str, &[i64])] = &[
     ),
 ];
 
-/// Ways to talk to other processes that no rule on files or ports sees; refused with the network.
+/// The calls that lead to other processes and that no rule on files or ports covers; refused with the network.
 const TALK: &[i64] = &[
     libc::SYS_socket,
     libc::SYS_shmget,
@@ -105,10 +105,10 @@ const TALK: &[i64] = &[
     libc::SYS_mq_open,
 ];
 
-/// Families of sockets that a tree with the network may use; netlink is how addresses are looked up.
+/// The families of sockets that a tree with the network may use; addresses are looked up through netlink.
 const FAMILIES: [i32; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
-/// Calls that give a file a mode, with the position of the mode among their arguments.
+/// The calls that give a file a mode, with the position of the mode among their arguments.
 const MODES: &[(i64, u8)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_chmod, 1),
@@ -122,24 +122,24 @@ const MODES: &[(i64, u8)] = &[
     (libc::SYS_mknodat, 2),
 ];
 
-/// Calls that may make a file, with the positions of their flags and of the mode, which means nothing without one of
-/// [`MAKING`].
+/// The calls that may make a file, with the positions of their flags and of the mode, which means nothing without one of
+/// the flags in [`MAKING`].
 const OPENING: &[(i64, u8, u8)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 1, 2),
     (libc::SYS_openat, 2, 3),
 ];
 
-/// Flags with which an opened file is a new one; of the second, the bit that is its own.
+/// The flags with which an opened file is a new one. The second is without the bit of `O_DIRECTORY`, which it includes.
 const MAKING: [i32; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
 
-/// The newer form of the call, which has one number everywhere.
+/// The newer form of `fchmodat`, which has one number on every architecture.
 const FCHMODAT2: i64 = 452;
 
-/// Modes with which a program runs as its owner or group, whoever starts it.
+/// The modes with which a program runs as its owner or group, no matter which user starts it.
 const POWERFUL_MODES: [i32; 2] = [0o4000, 0o2000];
 
-/// Calls that send a signal to a process by its id, with the position of the id.
+/// The calls that send a signal to a process by its id, with the position of the id.
 const SIGNALS: &[(i64, u8)] = &[
     (libc::SYS_kill, 0),
     (libc::SYS_tkill, 0),
@@ -149,19 +149,19 @@ const SIGNALS: &[(i64, u8)] = &[
     (libc::SYS_pidfd_open, 0),
 ];
 
-/// What a tree is kept from by its calls.
+/// The parts of a sandbox that decide which calls are refused.
 pub(super) struct Refused {
-    /// Whether it may use the network.
+    /// Set if the tree may use the network.
     pub(super) network: bool,
-    /// Whether the kernel holds sockets with a path by rules on files; else there are none.
+    /// Set if the kernel restricts sockets with a path by rules on files; otherwise all of them are refused.
     pub(super) holds_sockets: bool,
-    /// Whether the kernel holds signals; else those to the keeper are refused by its number.
+    /// Set if the kernel restricts signals; otherwise those to the keeper are refused by its id.
     pub(super) holds_signals: bool,
-    /// The process that keeps it.
+    /// The process id of the tree's keeper.
     pub(super) keeper: u32,
 }
 
-/// Flags of a new process that are a namespace of its own.
+/// The flags that give a new process a namespace of its own.
 const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,
@@ -172,23 +172,23 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNET,
 ];
 
-/// Where calls of the third calling convention of x86-64 begin; they are the same calls with other numbers.
+/// The first number of the third calling convention of x86-64, in which the same calls have other numbers.
 #[cfg(target_arch = "x86_64")]
 const X32: i64 = 0x4000_0000;
-/// Those that have numbers of their own there: `ptrace`, `kexec_load`, `process_vm_readv`, `process_vm_writev`, `ioctl`.
+/// The calls with other numbers there: `ptrace`, `kexec_load`, `process_vm_readv`, `process_vm_writev`, `ioctl`.
 #[cfg(target_arch = "x86_64")]
 const X32_ALONE: [i64; 5] = [521, 528, 539, 540, 514];
 
-/// Binds this process and all that it starts.
+/// Restricts this process and all that it starts.
 pub(super) fn refuse(refused: &Refused) -> Result<(), Box<dyn std::error::Error>> {
-    // Where the flags of a new process or the mode of a new file are behind a pointer, programs are told that the call is
-    // not there: they use the older one, whose arguments can be seen.
+    // Where the flags of a new process or the mode of a new file are behind a pointer, programs are told that the call does
+    // not exist: they use the older one, whose arguments the filter can see.
     let mut hidden = Rules::from([
         (libc::SYS_clone3, Vec::new()),
         (libc::SYS_openat2, Vec::new()),
     ]);
     if !refused.holds_signals {
-        // A descriptor of a process does not say which.
+        // A process descriptor does not show to which process it belongs.
         hidden.insert(libc::SYS_pidfd_send_signal, Vec::new());
     }
     let programs = [
@@ -232,7 +232,7 @@ fn rules(refused_here: &Refused) -> Result<Rules, seccompiler::BackendError> {
         rules.insert(libc::SYS_socket, sockets);
     } else {
         rules.extend(TALK.iter().map(|call| (*call, Vec::new())));
-        // A pair talks to itself.
+        // A pair of local sockets connects a process with itself only.
         let other_pairs = SeccompRule::new(vec![is_not(&libc::AF_UNIX)?])?;
         rules.insert(libc::SYS_socketpair, vec![other_pairs]);
     }
@@ -242,10 +242,10 @@ fn rules(refused_here: &Refused) -> Result<Rules, seccompiler::BackendError> {
     });
     let namespaces: Result<Vec<SeccompRule>, _> = namespaces.collect();
     rules.insert(libc::SYS_clone, namespaces?);
-    // The limits of somebody else.
+    // Changes to the limits of other processes.
     let others = SeccompRule::new(vec![condition(0, SeccompCmpOp::Ne, 0)?])?;
     rules.insert(libc::SYS_prlimit64, vec![others]);
-    // Typing on a terminal as if a person did.
+    // Input to a terminal as if a person typed it.
     let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| {
         let request = i32::try_from(request).unwrap_or_default();
         SeccompRule::new(vec![condition(1, SeccompCmpOp::Eq, request)?])
@@ -277,7 +277,7 @@ fn rules(refused_here: &Refused) -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// Signals to a process, to its group and to everybody, also those that a descriptor sends.
+/// Rules against signals to a process, to its group and to all processes, also those that a descriptor sends.
 fn signals_to(process: u32) -> Result<Rules, seccompiler::BackendError> {
     let process = i32::try_from(process).unwrap_or(i32::MAX);
     let is = |position: u8, value: i32| {
@@ -301,7 +301,7 @@ fn signals_to(process: u32) -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// Says which process or group is sent a signal when a descriptor is ready.
+/// The command of `fcntl` that sets the process or group that gets a signal when a descriptor is ready.
 const F_SETOWN_EX: i32 = 15;
 
 fn condition(
@@ -313,7 +313,7 @@ fn condition(
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
 }
 
-/// The same rules for the same calls under their other numbers. A program of 32 bits is ended at its first call.
+/// Adds the same rules for the same calls under their other numbers. A 32-bit program is ended at its first call.
 fn with_other_numbers(rules: Rules) -> Rules {
     #[cfg(target_arch = "x86_64")]
     {

@@ -1,9 +1,9 @@
-//! Which variables commands get, and which of them name a tool chain that a secluded one may read.
+//! The variables that commands get, and those among them that name a tool chain that a secluded command may read.
 
-/// What a variable is.
+/// The kind of a variable's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Plain words.
+    /// Plain words, which make nothing readable.
     Words,
     /// The folder of a tool chain, which is readable.
     Folder,
@@ -11,16 +11,16 @@ enum Kind {
 
 use Kind::{Folder, Words};
 
-/// Every variable that a command gets. A list of what is left out would never be whole: keys have any name.
+/// Every variable that a command gets. A list of those to leave out would never be complete: keys have any name.
 const VARIABLES: &[(&str, Kind)] = &[
-    // Who and where one is.
+    // The person and the usual folders.
     ("HOME", Words),
     ("LOGNAME", Words),
     ("PATH", Words),
     ("SHELL", Words),
     ("TMPDIR", Words),
     ("USER", Words),
-    // How to speak.
+    // Language, terminal, time and folders of settings.
     ("CI", Words),
     ("COLUMNS", Words),
     ("FORCE_COLOR", Words),
@@ -34,7 +34,7 @@ const VARIABLES: &[(&str, Kind)] = &[
     ("XDG_CONFIG_HOME", Words),
     ("XDG_DATA_HOME", Words),
     ("XDG_STATE_HOME", Words),
-    // Where tool chains are, and which of them.
+    // Places and versions of tool chains.
     ("ANDROID_HOME", Folder),
     ("ASDF_DATA_DIR", Folder),
     ("BUN_INSTALL", Folder),
@@ -63,7 +63,7 @@ const VARIABLES: &[(&str, Kind)] = &[
     ("SDKMAN_DIR", Folder),
     ("VIRTUAL_ENV", Folder),
     ("VOLTA_HOME", Folder),
-    // How things are built.
+    // Settings of builds.
     ("AR", Words),
     ("CC", Words),
     ("CFLAGS", Words),
@@ -77,7 +77,7 @@ const VARIABLES: &[(&str, Kind)] = &[
     ("SSL_CERT_FILE", Words),
 ];
 
-/// Of an environment, what commands get.
+/// Returns the variables of an environment that commands get.
 pub fn allowed_variables(environment: &[(String, String)]) -> Vec<(String, String)> {
     let is_allowed =
         |name: &str| name.starts_with("LC_") || VARIABLES.iter().any(|(known, _)| *known == name);

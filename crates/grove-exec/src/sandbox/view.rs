@@ -1,8 +1,8 @@
-//! A view of the file system of its own, in which everything but some folders cannot be changed: neither modes, owners and
-//! times nor attributes of what lies outside, which the rules on files know nothing of.
+//! A view of the file system of the process's own, in which nothing outside some folders can be changed: neither modes,
+//! owners and times nor attributes, which the rules on files do not cover.
 //!
-//! Root may have one; everybody else needs a user namespace for it, in which they stay who they are, so that git and
-//! others find files that belong to them.
+//! Root may have one; every other user needs a user namespace for it, in which they keep their id, so that git and other
+//! programs find files that belong to them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -18,18 +18,18 @@ use rustix::thread::UnshareFlags;
 
 use crate::processes::read_proc;
 
-/// Why there is no such view. The process may be half in one: it must not go on.
+/// The reason why there is no such view. The process may be half in one: it must not go on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ViewError {
     /// The kernel refuses a namespace.
     #[error("the kernel refuses a view of the file system of its own")]
     Namespace(#[source] Errno),
-    /// A part of it cannot be made.
+    /// A mount cannot be made read-only.
     #[error("{path} cannot be made read-only")]
     Mount {
-        /// Where.
+        /// The path of the mount.
         path: PathBuf,
-        /// What the kernel says.
+        /// The error of the kernel.
         #[source]
         source: Errno,
     },
@@ -38,12 +38,12 @@ pub(crate) enum ViewError {
 /// A place at which something is mounted.
 struct MountPoint {
     path: PathBuf,
-    /// What has to stay as it is.
+    /// The flags that a remount must keep.
     flags: MountFlags,
     is_read_only: bool,
 }
 
-/// Gives this process a view in which only the writable folders can be changed, and of these not what is guarded.
+/// Gives this process a view in which only the writable folders can be changed, except the guarded paths in them.
 pub(super) fn restrict(writable: &[PathBuf], guarded: &[PathBuf]) -> Result<(), ViewError> {
     enter_namespace().map_err(ViewError::Namespace)?;
     let root = Path::new("/");
@@ -58,7 +58,7 @@ pub(super) fn restrict(writable: &[PathBuf], guarded: &[PathBuf]) -> Result<(), 
     let guarded: Vec<&PathBuf> = guarded.collect();
     for path in writable.iter().chain(guarded.iter().copied()) {
         match mount_bind_recursive(path, path) {
-            // What is not there is not written to either.
+            // A path that is not there cannot be written to either.
             Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {}
             Err(source) => return Err(failed(path, source)),
         }
@@ -75,7 +75,7 @@ pub(super) fn restrict(writable: &[PathBuf], guarded: &[PathBuf]) -> Result<(), 
         }
         let flags = mount.flags | MountFlags::BIND | MountFlags::RDONLY;
         match mount_remount(&mount.path, flags, c"") {
-            // Another mount lies above it, so that no path leads there.
+            // Another mount lies above this one, so that no path leads to it.
             Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::INVAL) => {}
             Err(source) => return Err(failed(&mount.path, source)),
         }
@@ -123,7 +123,7 @@ fn mount_points() -> Vec<MountPoint> {
     lines.filter_map(mount_point).collect()
 }
 
-/// Reads a line of the kernel's list: its fifth field is where, its sixth the options.
+/// Reads a line of the kernel's list: its fifth field is the path, its sixth the options.
 fn mount_point(line: &[u8]) -> Option<MountPoint> {
     let mut fields = line.split(|byte| *byte == b' ');
     let path = unescaped(fields.nth(4)?);

@@ -1,9 +1,8 @@
 //! Looking below a skill's own folder, where its file declares that there is more to find.
 //!
-//! This comes after the walk, because only a file that was read says so, and level by level, because what
-//! is found there may declare more. A folder is listed once and each declared child is tried relative to
-//! it, as in the walk. Whatever links lead round to, a file's declaration is followed once, so the work is
-//! bounded by the files and their declarations.
+//! This comes after the walk, because only a file that was read says so, and level by level, because what is found
+//! there may declare more. A folder is listed once and each declared child is tried relative to it, as in the walk.
+//! Wherever links lead, a declaration is followed once, so the work is bounded by the files and what they declare.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::CString;
@@ -200,7 +199,7 @@ impl<V: Visitor> Worker<'_, V> {
             self.output.limits.entries.push(group.path.clone());
         }
         self.output.folders.push(group.path.clone());
-        // What nobody named is nobody's child unless every folder is.
+        // A name that is not declared is no child unless every folder is.
         if *below == Below::Every {
             for name in unprintable {
                 self.problem(join(&group.path, &name), Trouble::UnprintableName);
@@ -237,7 +236,7 @@ impl<V: Visitor> Worker<'_, V> {
         matches!(looked, Ok(Err(Errno::NOENT)))
     }
 
-    /// Whether a folder of the same name beside `skills` has a skill file that is another file.
+    /// Returns true if a folder of the same name beside `skills` has a skill file that is another file.
     fn is_other_skill(&mut self, own: &Holder, inner: &Holder, name: &str) -> bool {
         if own.children.find(name).is_none() {
             return false;

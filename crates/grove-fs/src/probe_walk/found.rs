@@ -1,11 +1,11 @@
-//! What a walk finds: files, what stood in the way, and which limits were met.
+//! The result of a walk: files, obstacles, and the limits that were met.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::stamp::Stamp;
 
-/// Which folders below its own a file declares to hold files of its kind.
+/// The folders below its own that a file declares to hold files of its kind.
 ///
 /// They are in its folder or in the folder `skills` there, and nowhere deeper.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,24 +21,24 @@ pub enum Below {
 pub struct Sighting<'a> {
     /// Its path, as in [`Found::path`].
     pub path: &'a str,
-    /// Which layout.
+    /// The layout that it has.
     pub place: Place,
-    /// Its stamp.
+    /// The stamp of the file.
     pub stamp: &'a Stamp,
-    /// How many hard links it has.
+    /// The number of its hard links.
     pub links: u32,
-    /// Whether a link leads to it.
+    /// Set if a link leads to it.
     pub through_link: bool,
 }
 
-/// Where a file was found.
+/// The layout in which a file was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// `<root>/SKILL.md`.
+    /// The root's own file, `<root>/SKILL.md`.
     Root,
-    /// `<root>/<name>.md`.
+    /// A flat file, `<root>/<name>.md`.
     Flat,
-    /// `<root>/…/<name>/SKILL.md`.
+    /// A file in a folder, `<root>/…/<name>/SKILL.md`.
     Folder,
 }
 
@@ -47,22 +47,22 @@ pub enum Place {
 pub struct Found<T> {
     /// The folder's path below the root with `/`; the file's stem for a flat file; empty for the root's own.
     pub path: Arc<str>,
-    /// Which layout.
+    /// The layout that it has.
     pub place: Place,
     /// Its stamp, if it could be looked at.
     pub stamp: Option<Stamp>,
-    /// How many hard links the file has.
+    /// The number of the file's hard links.
     pub links: u32,
-    /// Whether its folder or itself is a link.
+    /// Set if its folder or itself is a link.
     pub through_link: bool,
-    /// What it became, or why not.
+    /// The item that it became, or the reason why not.
     pub content: Content<T>,
 }
 
-/// What became of a found file.
+/// The result of a found file.
 #[derive(Debug)]
 pub enum Content<T> {
-    /// Read, or known.
+    /// It was read, or is known.
     Item(T),
     /// Not read because of the candidate limit.
     NotRead,
@@ -70,7 +70,7 @@ pub enum Content<T> {
     Refused(Trouble),
 }
 
-/// What stood in the way.
+/// An obstacle that a walk met.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
     /// Larger than the limit, by its size.
@@ -91,7 +91,7 @@ pub enum Trouble {
     Loop,
     /// Declared folders that are there twice: `skills/<name>` is read, `<name>` beside it is not.
     Twins(Vec<String>),
-    /// What the file declares lies deeper than [`WalkOptions::max_levels`] and was not looked for.
+    /// The file declares children deeper than [`WalkOptions::max_levels`], which were not looked for.
     TooDeep,
     /// `skill.md` in another case, as found.
     WrongCase(String),
@@ -102,7 +102,7 @@ pub enum Trouble {
 pub struct Problem {
     /// The path below the root, made printable.
     pub path: String,
-    /// What stood in the way.
+    /// The obstacle at the path.
     pub trouble: Trouble,
 }
 
@@ -119,7 +119,7 @@ pub struct LimitsHit {
     pub entries: Vec<String>,
 }
 
-/// How often the kernel was asked for what.
+/// The numbers of kernel calls by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each field is the operation of the same name")]
 pub struct Counts {
@@ -143,9 +143,9 @@ impl std::ops::AddAssign for Counts {
 pub struct IgnoreFile {
     /// The folder it is in, below the root.
     pub folder: String,
-    /// Its name.
+    /// The name of the file.
     pub name: &'static str,
-    /// Its text.
+    /// The text of the file.
     pub text: String,
 }
 
@@ -162,8 +162,8 @@ pub struct Walk<T> {
     pub limits: LimitsHit,
     /// Ignore files, sorted by folder.
     pub ignore_files: Vec<IgnoreFile>,
-    /// The folders that were looked in, below the root, sorted: whatever appears in them may be one file more.
+    /// The folders that were looked in, below the root, sorted: an entry that appears in one may be one file more.
     pub folders: Vec<String>,
-    /// The bill.
+    /// The kernel calls that it cost.
     pub counts: Counts,
 }

@@ -1,4 +1,4 @@
-//! Listing one folder: which children to probe, which files count, what else is worth knowing.
+//! Listing one folder: the children to probe, the files that count, and other facts worth knowing.
 
 use std::ffi::CStr;
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use crate::beneath;
 /// The name of a skill file.
 pub(super) const SKILL_FILE: &CStr = c"SKILL.md";
 
-/// What a folder holds.
+/// The entries of a folder, by kind.
 #[derive(Default)]
 pub(super) struct Listing {
     /// Folders and links to probe, sorted.
@@ -29,9 +29,9 @@ pub(super) struct Listing {
     pub(super) wrong_case: Vec<String>,
     /// Names that cannot be shown.
     pub(super) unprintable: Vec<String>,
-    /// Ignore files present.
+    /// The ignore files in it.
     pub(super) ignore_files: Vec<&'static str>,
-    /// There are more entries than are looked at.
+    /// Set if there are more entries than are looked at.
     pub(super) cut: bool,
 }
 
@@ -105,8 +105,8 @@ impl Listing {
     }
 }
 
-/// Whether a name can be shown to a person and a model: UTF-8 without control characters and without any that people
-/// do not see.
+/// Returns true if a name can be shown to a person and a model: UTF-8 without control characters and without any that
+/// people do not see.
 pub(crate) fn is_printable(bytes: &[u8]) -> bool {
     if bytes.is_ascii() {
         return !bytes.iter().any(u8::is_ascii_control);

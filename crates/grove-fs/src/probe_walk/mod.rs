@@ -36,9 +36,9 @@ use probe::Worker;
 use queue::{Group, Queue, Role, Turn};
 pub(crate) use reading::read_whole;
 
-/// Who knows files already and reads new ones. Called from two threads.
+/// A keeper of files that knows some already and reads new ones. It is called from two threads.
 pub trait Visitor: Sync {
-    /// What a file becomes.
+    /// The item that a file becomes.
     type Item: Send;
 
     /// The item for a file that has not changed since it was read.
@@ -55,17 +55,17 @@ pub trait Visitor: Sync {
         None
     }
 
-    /// What was met under a number.
+    /// The file that was met under a number.
     fn recall(&self, _number: usize) -> Option<Found<Self::Item>> {
         None
     }
 
-    /// How many files were met before.
+    /// The number of files that were met before.
     fn met_before(&self) -> usize {
         0
     }
 
-    /// What a file declares below its own folder; most declare nothing.
+    /// The folders that a file declares below its own; most declare nothing.
     fn declares(&self, _found: &Found<Self::Item>) -> Option<Below> {
         None
     }
@@ -84,7 +84,7 @@ pub trait Visitor: Sync {
 pub struct RootFolder {
     /// The folder that a contained root's own path must not leave.
     pub base: Option<PathBuf>,
-    /// The root.
+    /// The path of the root.
     pub path: PathBuf,
 }
 
@@ -128,8 +128,8 @@ pub fn read_below(
     crate::files::read_open(file.into(), &whole, max_bytes)
 }
 
-/// Reads one file in a folder below a root. The folder is found as the walk finds it; below the folder no
-/// path and no link leads out of it, whoever owns the root.
+/// Reads one file in a folder below a root. The folder is found as the walk finds it; below the folder no path and no
+/// link leads out of it, whatever the rule for links in the root is.
 pub fn read_in_folder(
     root: &RootFolder,
     links: Links,
@@ -206,7 +206,7 @@ pub fn walk<V: Visitor>(
     Ok(total.finish(&shared))
 }
 
-/// How many probes must be waiting before a second thread is worth its start.
+/// The probes that must be waiting before a second thread is worth its start.
 const HELPER_FROM: usize = 32;
 
 /// The groups still to be walked, level by level.
@@ -254,7 +254,7 @@ impl Levels {
     }
 }
 
-/// What both threads see.
+/// The state that both threads see.
 struct Shared<'a, V> {
     root: OwnedFd,
     /// The root's path, for the rare question of where a link leads.
@@ -276,9 +276,9 @@ struct FoundGroups {
     linked: Vec<Group>,
 }
 
-/// What one thread has gathered.
+/// The results of one thread.
 struct Output<T> {
-    /// What was found, a run for each folder, each in order.
+    /// The files that were found, a run for each folder, each in order.
     runs: Vec<Vec<Found<T>>>,
     /// Numbers of the files that the visitor recognised.
     recognised: Vec<Range<usize>>,
@@ -315,7 +315,7 @@ impl<T: Send> Output<T> {
         self.counts += other.counts;
     }
 
-    /// Whether exactly the files that the visitor knows were met.
+    /// Returns true if exactly the files that the visitor knows were met.
     fn is_unchanged<V: Visitor<Item = T>>(&mut self, shared: &Shared<'_, V>) -> bool {
         self.recognised.sort_unstable_by_key(|range| range.start);
         let mut next = 0;
@@ -328,7 +328,7 @@ impl<T: Send> Output<T> {
         next > 0 && next == shared.visitor.met_before() && next <= shared.options.max_candidates
     }
 
-    /// What was recognised, to be listed like everything else.
+    /// The recognised files, to be listed like everything else.
     fn recalled<V: Visitor<Item = T>>(&mut self, shared: &Shared<'_, V>) -> Vec<Found<T>> {
         // In order, since what is met in order need not be sorted afterwards.
         self.recognised.sort_unstable_by_key(|range| range.start);
@@ -339,12 +339,12 @@ impl<T: Send> Output<T> {
         recalled
     }
 
-    /// How many files were recognised.
+    /// The number of recognised files.
     fn recognised(&self) -> usize {
         self.recognised.iter().map(Range::len).sum()
     }
 
-    /// Reads the first of what was found, as many as may be read, and names the rest.
+    /// Reads the first of the files that were found, as many as may be read, and names the rest.
     fn take_candidates<V: Visitor<Item = T>>(
         &mut self,
         shared: &Shared<'_, V>,
@@ -364,7 +364,7 @@ impl<T: Send> Output<T> {
     fn finish<V: Visitor<Item = T>>(mut self, shared: &Shared<'_, V>) -> Walk<T> {
         let limit = shared.options.max_candidates;
         let mut found = joined(std::mem::take(&mut self.runs));
-        // What was only met again is left alone as long as it may turn out that nothing changed.
+        // Files that were only met again are left alone as long as it may turn out that nothing changed.
         if self.recognised() > limit || !found.is_empty() {
             found = merged(self.recalled(shared), found);
         }
@@ -404,7 +404,7 @@ impl<T: Send> Output<T> {
     }
 }
 
-/// So few that putting each in its place is less work than comparing all the others with one another.
+/// The most files for which putting each in its place is less work than comparing all the others with one another.
 const FEW: usize = 64;
 
 /// Two lists in order as one.

@@ -12,7 +12,7 @@ pub(super) struct Names {
 #[derive(Clone, Copy)]
 struct Entry {
     start: u32,
-    /// With the terminator.
+    /// The end, with the terminator.
     end: u32,
     is_link: bool,
 }
@@ -35,7 +35,7 @@ impl Names {
         });
     }
 
-    /// One order whatever the file system's: results must not depend on it.
+    /// Sorts the names, so that results do not depend on the file system's order.
     pub(super) fn sort(&mut self) {
         let bytes = &self.bytes;
         self.entries

@@ -1,33 +1,33 @@
-//! What a walk looks for, and how far it goes.
+//! The rules and bounds of a walk.
 
 use super::Links;
 
-/// What to look for, and how far.
+/// The rules and bounds of a walk.
 #[derive(Debug, Clone)]
 pub struct WalkOptions {
-    /// What links may do.
+    /// The rule for links in the root.
     pub links: Links,
-    /// How files are probed.
+    /// The way in which files are probed.
     pub probe: Probe,
-    /// Which layouts count.
+    /// The layouts that count as skills.
     pub layout: Layout,
     /// Files at the top of the root, by name: nothing but these is looked for.
     pub only: Option<Vec<String>>,
-    /// How many files are read; the rest are named.
+    /// The most files that are read; the rest are named.
     pub max_candidates: usize,
-    /// How large a file may be.
+    /// The bytes of the largest file that is read.
     pub max_bytes: u64,
-    /// How many group levels lie above a skill folder at most.
+    /// The most group levels above a skill folder.
     pub max_depth: usize,
-    /// How many folders are opened at most.
+    /// The most folders that are opened.
     pub max_folders: usize,
-    /// How many entries of one folder are looked at.
+    /// The most entries of one folder that are looked at.
     pub max_entries: usize,
-    /// How many levels of declared folders there are, the folder that nobody declared included.
+    /// The most levels of declared folders, the first folder, which is not declared, included.
     pub max_levels: usize,
 }
 
-/// Whether a probe looks first or opens at once.
+/// The choice between looking first and opening at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probe {
     /// Look first: right when most files are known or many will not be read.
@@ -36,20 +36,20 @@ pub enum Probe {
     Open,
 }
 
-/// Which layouts count as skills.
+/// The layouts that count as skills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// A `SKILL.md` in the root itself counts, and ends the walk if a skill folder does.
     pub root_file: bool,
-    /// `<root>/<name>.md` counts.
+    /// A file `<root>/<name>.md` counts.
     pub flat_files: bool,
     /// Nothing below a skill folder is looked at, but for what its file declares.
     pub stop_at_skill: bool,
-    /// What a skill file declares below its own folder is looked for, if a skill folder ends the walk.
+    /// The folders that a skill file declares below its own are looked for, if a skill folder ends the walk.
     pub declared: bool,
     /// Folders called `node_modules` are looked in like others.
     pub node_modules: bool,
-    /// What becomes of a skill file that is itself a link.
+    /// The treatment of a skill file that is itself a link.
     pub linked_files: LinkedFiles,
     /// Ignore files of these names are collected from every folder walked.
     pub ignore_files: &'static [&'static str],
@@ -68,12 +68,12 @@ impl Layout {
     };
 }
 
-/// What becomes of a skill file that is itself a link. All but the first cost one look more a file.
+/// The treatment of a skill file that is itself a link. All but the first cost one look more a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkedFiles {
     /// It is read as far as the root's links may lead.
     Follow,
-    /// It is refused.
+    /// It is refused in any case.
     Skip,
     /// It is refused unless it leads to a file in the skill's own folder.
     Inside,

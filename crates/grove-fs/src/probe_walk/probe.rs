@@ -20,7 +20,7 @@ use super::{
 use crate::beneath;
 use crate::stamp::FileFacts;
 
-/// How many names one job probes.
+/// The names that one job probes.
 const CHUNK: usize = 256;
 
 /// A folder this small is never shared between threads.
@@ -38,7 +38,7 @@ pub(super) struct Worker<'a, V: Visitor> {
     path: Vec<u8>,
     joined: String,
     hint: usize,
-    /// What the present job has found.
+    /// The files that the present job has found.
     pub(super) run: Vec<Found<V::Item>>,
 }
 
@@ -176,7 +176,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    /// Tries `<child>/SKILL.md`.
+    /// Tries the file `<child>/SKILL.md`.
     fn probe(&mut self, folder: &OwnedFd, group: &Group, child: Child<'_>) {
         let Ok(name) = child.name.to_str() else {
             return;
@@ -320,7 +320,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
             Probe::Stat => self.look(folder.as_fd(), name).map(Attempt::Looked),
         };
         match outcome {
-            // A folder or pipe called `x.md` is nobody's skill.
+            // A folder or pipe called `x.md` is no skill.
             Ok(attempt) if attempt.is_no_file() => {}
             Ok(attempt) => self.meet(attempt, stem, Place::Flat, false),
             Err(errno @ (Errno::NOENT | Errno::XDEV | Errno::LOOP)) => {
@@ -475,16 +475,16 @@ impl<V: Visitor> Shared<'_, V> {
     }
 }
 
-/// What a child of a folder turned out to be.
+/// The result of trying a child of a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChildIs {
     /// It has a skill file, usable or not.
     Skill,
-    /// It has none.
+    /// It has no skill file.
     NoSkill,
     /// It is no folder.
     NoFolder,
-    /// It cannot be looked into; that was said.
+    /// It cannot be looked into; a problem was noted.
     InTheWay,
 }
 
@@ -513,7 +513,7 @@ pub(super) fn skill_file_in<'b>(folder: &str, buffer: &'b mut Vec<u8>) -> &'b CS
     CStr::from_bytes_with_nul(buffer).unwrap_or(c"")
 }
 
-/// Which of the two links is to blame: the folder's, or that of the file in it.
+/// The link that is to blame: the folder's, or that of the file in it.
 fn escaping_entry(folder: &OwnedFd, path: &str, child: &CStr) -> (String, CString) {
     let is_link = beneath::look_unfollowed(folder.as_fd(), child)
         .is_ok_and(|facts| facts.kind == FileType::Symlink);

@@ -29,9 +29,9 @@ pub(super) struct Listed {
 pub(super) struct Group {
     /// Its path below the root; empty for the root.
     pub(super) path: String,
-    /// How many groups lie above it.
+    /// The number of groups above it.
     pub(super) depth: usize,
-    /// Whether a link leads to it.
+    /// Set if a link leads to it.
     pub(super) through_link: bool,
 }
 
@@ -60,21 +60,21 @@ pub(super) struct Queue {
 struct State {
     jobs: Vec<Job>,
     cost: usize,
-    /// How many threads are inside a job and may push more.
+    /// The threads that are inside a job and may push more.
     working: usize,
-    /// How many threads wait.
+    /// The threads that wait now.
     waiting: usize,
     closed: bool,
 }
 
-/// Whether the asking thread has just finished a job.
+/// The turn of the asking thread: its first, or one after a finished job.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     First,
     Finished,
 }
 
-/// Who asks: the walker is told when a level is done, the helper when the walk is.
+/// The role of the asking thread: the walker is told when a level is done, the helper when the walk is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Walker,
@@ -145,7 +145,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// How much work is waiting, in probes.
+    /// The work that is waiting, in probes.
     pub(super) fn cost_waiting(&self) -> usize {
         self.lock().cost
     }

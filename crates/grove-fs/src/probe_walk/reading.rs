@@ -13,10 +13,10 @@ use super::{Content, Counts, Found, LinkedFiles, Place, Shared, Trouble, Visitor
 use crate::beneath;
 use crate::stamp::FileFacts;
 
-/// How many files a thread takes at a time.
+/// The files that a thread takes at a time.
 const CHUNK: usize = 64;
 
-/// What a probe found.
+/// The result of a probe.
 pub(super) struct Tried<T> {
     pub(super) stamp: Option<crate::stamp::Stamp>,
     pub(super) links: u32,
@@ -137,7 +137,7 @@ pub(crate) fn read_whole(
 
 /// Refuses the skill files that are links where these do not count.
 ///
-/// A probe follows links and so cannot tell; only who asks for more than following pays for a second look.
+/// A probe follows links and so cannot tell; only a rule that asks for more than following costs a second look.
 pub(super) fn refuse_links<V: Visitor>(
     shared: &Shared<'_, V>,
     found: &mut [Found<V::Item>],
@@ -160,7 +160,7 @@ pub(super) fn refuse_links<V: Visitor>(
             LinkedFiles::Inside => "it is a link that leads out of its folder",
             LinkedFiles::Skip | LinkedFiles::Follow => "it is a link",
         };
-        // What was seen so far is the file that the link leads to, which may be another skill's.
+        // The facts so far are those of the file that the link leads to, which may be another skill's.
         found.stamp = None;
         found.links = 1;
         found.content = Content::Refused(Trouble::Error(reason.to_owned()));
@@ -168,7 +168,7 @@ pub(super) fn refuse_links<V: Visitor>(
     counts
 }
 
-/// Whether a link in a folder leads to something in that folder, however it is written.
+/// Returns true if a link in a folder leads to something in that folder, however it is written.
 fn stays_in_its_folder(root: &Path, file: &CStr) -> bool {
     let link = root.join(OsStr::from_bytes(file.to_bytes()));
     let folder = link.parent().unwrap_or(root).canonicalize();

@@ -38,7 +38,7 @@ pub struct RememberedChange {
     pub files: usize,
 }
 
-/// Why a change is not taken back.
+/// The reasons for not taking a change back.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
     /// This is not as the change left it.
@@ -138,7 +138,7 @@ impl Change {
         Some(String::from_utf8_lossy(&command).into_owned())
     }
 
-    /// What git had staged for its paths.
+    /// The entries that git had staged for its paths.
     pub fn staged(&self) -> &[StagedEntries] {
         &self.record.staged
     }
@@ -157,7 +157,7 @@ impl Change {
     pub fn put_back(&self) -> Result<Vec<PathBuf>, UndoError> {
         let different = self.different()?;
         self.write_opposite(&different)?;
-        // What takes the place of something else needs that gone first, and folders are there before what is in them.
+        // A new entry needs the one in its place gone first, and folders are there before what is in them.
         for Different {
             path, kept, there, ..
         } in different.iter().rev()
@@ -301,12 +301,12 @@ fn age(file: &Path) -> Duration {
     written.elapsed().unwrap_or_default()
 }
 
-/// Whether a file takes the place of a file.
+/// Returns true if a file takes the place of a file.
 fn is_file(before: &There, there: &There) -> bool {
     matches!((before, there), (There::File { .. }, There::File { .. }))
 }
 
-/// Removes what a command made. A folder in which somebody put something stays.
+/// Removes what a command made. A folder in which something was put since stays.
 fn take_away(path: &Path, there: &There) -> Result<(), FsError> {
     match there {
         There::File { .. } | There::Link(_) => Spot::unlinked(path)?.remove_it(),

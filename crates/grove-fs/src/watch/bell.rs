@@ -1,4 +1,4 @@
-//! A bell that wakes whoever waits for changes.
+//! A bell that wakes the thread that waits for changes.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// A silent bell.
+    /// A bell that is silent.
     pub fn new() -> std::io::Result<Self> {
         let counter = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self { counter })
@@ -51,7 +51,7 @@ impl Bell {
     }
 }
 
-/// What ended a wait; neither, when the time was over.
+/// The causes that ended a wait; neither, when the time was over.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Woken {
     pub(super) rang: bool,

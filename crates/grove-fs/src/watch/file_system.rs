@@ -1,4 +1,4 @@
-//! Which file systems keep changes to themselves.
+//! The file systems that keep changes to themselves.
 
 use std::path::Path;
 

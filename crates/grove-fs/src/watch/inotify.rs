@@ -1,8 +1,8 @@
 //! The kernel's own notification on Linux.
 //!
-//! A watch is on a folder, not on a path: a folder that was moved keeps its watch, and two paths to one folder
-//! share one. What is known here is by path, so whatever moves is forgotten with everything below it, and is
-//! watched anew when it is asked for again.
+//! A watch is on a folder, not on a path: a folder that was moved keeps its watch, and two paths to one folder share
+//! one. The watches are known here by path, so a path that moves is forgotten with everything below it, and is watched
+//! anew when it is asked for again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -42,10 +42,10 @@ const LOST: ReadFlags = ReadFlags::IGNORED
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Sightings handed out at once; what is left is read in the next wait.
 const MAX_SIGHTINGS: usize = 4_096;
-/// Some watched folders are everybody's, so events that mean nothing are read in portions.
+/// The pause between portions of events that mean nothing, since some watched folders are shared by all users.
 const AFTER_NOISE: Duration = Duration::from_millis(20);
 
-/// Watches through inotify.
+/// A watcher of folders through inotify.
 #[derive(Debug)]
 pub struct Inotify {
     bell: Arc<Bell>,
@@ -53,12 +53,12 @@ pub struct Inotify {
     max_watches: usize,
     by_path: BTreeMap<PathBuf, Watch>,
     by_number: HashMap<i32, Vec<PathBuf>>,
-    /// What was asked for and was not there: it has to be watched when it appears.
+    /// The folders that were asked for and were not there: they have to be watched when they appear.
     absent: BTreeSet<PathBuf>,
     buffer: Vec<MaybeUninit<u8>>,
-    /// Something that was asked for last is not watched any more.
+    /// Set if a folder that was asked for last is not watched any more.
     is_torn: bool,
-    /// Events were lost, so that nobody knows which watches are still worth anything.
+    /// Set if events were lost, so that it is not known which watches are still worth anything.
     overflowed: bool,
 }
 
@@ -168,7 +168,7 @@ impl Inotify {
         }
     }
 
-    /// Reads what the kernel noted down; keeps what is of interest.
+    /// Reads what the kernel noted down; keeps the events that are of interest.
     fn drain(&mut self) -> Vec<Sighting> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut noted = Vec::new();

@@ -1,8 +1,8 @@
-//! Noticing that something changed, so that nobody has to look all the time.
+//! Noticing that something changed, so that no caller has to look all the time.
 //!
-//! What is noticed is a hint and nothing more: events can be lost, come late or name a path that has moved on.
-//! Whoever is woken looks again. Folders are watched, never files: an editor that saves by renaming leaves a
-//! watched file behind, and its folder sees it all.
+//! What is noticed is a hint and nothing more: events can be lost, come late or name a path that has moved on. A caller
+//! that is woken looks again. Folders are watched, never files: an editor that saves by renaming leaves a watched file
+//! behind, and its folder sees it all.
 //!
 //! [`Notify`] is the seam for other systems: [`inotify`] asks the kernel, [`polling`] is what is left when there
 //! is nothing to ask.
@@ -26,7 +26,7 @@ pub trait Notify: Debug + Send {
     /// Watches exactly these folders from now on.
     fn watch(&mut self, wanted: &Wanted) -> Coverage;
 
-    /// Whether everything asked for last is still watched as it was then.
+    /// Returns true if everything asked for last is still watched as it was then.
     fn is_whole(&self) -> bool;
 
     /// Waits until something happened, the bell rang, or the time is over.
@@ -44,10 +44,10 @@ pub fn best(bell: &Arc<Bell>, max_watches: usize) -> (Box<dyn Notify>, Option<Wh
     }
 }
 
-/// What in a folder is of interest. That the folder itself goes or moves always is.
+/// The entries of a folder that are of interest. That the folder itself goes or moves always is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Interest {
-    /// Every entry.
+    /// Every entry of the folder.
     Everything,
     /// Entries of these names.
     Names(Arc<BTreeSet<OsString>>),
@@ -79,7 +79,7 @@ impl Interest {
     }
 }
 
-/// Folders to watch.
+/// The folders to watch, each with the interest in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
     folders: BTreeMap<PathBuf, Interest>,
@@ -110,12 +110,12 @@ impl Wanted {
         }
     }
 
-    /// How many folders there are.
+    /// The number of folders.
     pub fn len(&self) -> usize {
         self.folders.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there is no folder.
     pub fn is_empty(&self) -> bool {
         self.folders.is_empty()
     }
@@ -124,13 +124,13 @@ impl Wanted {
 /// Something that seems to have happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sighting {
-    /// Where.
+    /// The path where it happened.
     pub path: PathBuf,
-    /// What.
+    /// The kind of change.
     pub change: Change,
 }
 
-/// What seems to have happened at a path.
+/// The kind of change that seems to have happened at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
     /// It was made, or moved here.
@@ -143,7 +143,7 @@ pub enum Change {
     Overflow,
 }
 
-/// How well the wanted folders are watched.
+/// The result of watching the wanted folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// Folders that were not watched before: what happened in them until now was not noticed.
@@ -155,15 +155,15 @@ pub struct Coverage {
 /// Folders in which changes can go unnoticed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gap {
-    /// Why.
+    /// The reason for the gap.
     pub why: WhyNot,
-    /// How many.
+    /// The number of folders.
     pub folders: usize,
     /// The first of them.
     pub first: PathBuf,
 }
 
-/// Why changes can go unnoticed.
+/// The reasons why changes can go unnoticed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WhyNot {
     /// There is nothing that notices changes.

@@ -1,4 +1,4 @@
-//! Where nothing notices changes: the caller is woken when its time is over, and looks.
+//! The watcher where nothing notices changes: the caller is woken when its time is over, and looks.
 
 use std::path::PathBuf;
 use std::sync::Arc;

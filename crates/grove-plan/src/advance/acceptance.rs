@@ -1,5 +1,5 @@
-//! Whether a child's work counts: the files are looked at before it begins; when nothing of it runs any more what shows it
-//! is gathered; what is missing is asked for in the same session; somebody else looks at it; then it is said.
+//! The way to the verdict on a child's work: the files are looked at before it begins; when nothing of it runs any more, the
+//! evidence is gathered; missing parts are asked for in the same session; a reviewer looks at it; then the verdict is given.
 
 use super::{Run, stopped};
 use crate::command::Command;
@@ -14,7 +14,7 @@ impl Run<'_> {
         self.plan.child(id)?.contract.as_ref()
     }
 
-    /// Whether the files of a node have to be known as they were before it.
+    /// Returns true if the files of a node have to be known as they were before it.
     pub(super) fn wants_look(&self, id: &NodeId) -> bool {
         let node = self.state.nodes.get(id);
         self.contract(id).is_some() && node.is_some_and(|node| node.before.is_none())
@@ -29,7 +29,7 @@ impl Run<'_> {
         self.open_of_node(id, EffectKind::Look, Command::Look { node });
     }
 
-    /// The files are known: the try begins, unless everything was stopped meanwhile.
+    /// The files are known: the attempt begins, unless everything was stopped meanwhile.
     pub(super) fn looked(&mut self, id: &NodeId, before: &TreeBefore) {
         let Some(node) = self.state.nodes.get_mut(id) else {
             return;
@@ -41,7 +41,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a node is done as far as it says itself, and something is asked of its work.
+    /// Returns true if a node is done as far as it says itself, and something is asked of its work.
     pub(super) fn wants_checks(&self, id: &NodeId) -> bool {
         let node = self.state.nodes.get(id);
         let verdict = node.and_then(|node| node.verdict.as_ref());
@@ -53,7 +53,7 @@ impl Run<'_> {
         self.open_of_node(id, EffectKind::Verify, Command::Verify { node });
     }
 
-    /// What was gathered is judged.
+    /// Judges work by the evidence that was gathered.
     pub(super) fn checked(&mut self, id: &NodeId, seen: &Seen) {
         let findings = self.contract(id).map(|contract| contract.findings(seen));
         if let Some(node) = self.state.nodes.get_mut(id) {
@@ -66,7 +66,7 @@ impl Run<'_> {
         self.decide(id, &findings);
     }
 
-    /// Says whether work counts, or asks for what it does not have.
+    /// Gives the verdict on work, or asks for what it does not have.
     fn decide(&mut self, id: &NodeId, findings: &[Finding]) {
         let (Some(contract), Some(node)) = (self.contract(id), self.state.nodes.get(id)) else {
             return;
@@ -106,7 +106,7 @@ impl Run<'_> {
         self.begin(id, model, Some(Continued { n, said }));
     }
 
-    /// An answer that was there is not lost because the child could not mend what was missing.
+    /// Keeps an answer that was there although the child could not mend what was missing.
     pub(super) fn keeping_answer(&self, of: &Attempt, execution: Execution) -> Execution {
         let said = self
             .attempt(of)
@@ -118,7 +118,7 @@ impl Run<'_> {
         }
     }
 
-    /// Lets somebody else look at work that has everything else. Says whether there is somebody.
+    /// Begins the review of work that has everything else. Returns true if there is a reviewer.
     fn review(&mut self, id: &NodeId) -> bool {
         let reviewer = id.reviewer();
         let wants = self
@@ -134,7 +134,7 @@ impl Run<'_> {
         true
     }
 
-    /// A reviewer is done: whoever is reviewed hears of it.
+    /// Tells the author of reviewed work that its reviewer is done.
     pub(super) fn tell_author(&mut self, reviewer: &NodeId) {
         let author = self.plan.reviews(reviewer);
         let known = self.state.nodes.get(reviewer);

@@ -1,4 +1,4 @@
-//! Runs that a child asks for: they are below it, and what they spend is its own.
+//! Runs that a child asks for: they are below it, and their spending is its own.
 
 use super::Run;
 use crate::ids::Attempt;
@@ -7,7 +7,7 @@ use crate::state::Execution;
 use crate::usage::Usage;
 
 impl Run<'_> {
-    /// A child asks for a run, or one below it does: it may as long as it works, and as far as the tree allows.
+    /// Records that a child, or a run below it, asks for a run: it may while it works, and as far as the tree allows.
     pub(super) fn delegated(
         &mut self,
         of: &Attempt,
@@ -43,7 +43,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What a run below spent is spent here too, whenever that was.
+    /// Counts the spending of a run below as spent here too, whenever that was.
     pub(super) fn used(
         &mut self,
         of: &Attempt,

@@ -1,5 +1,5 @@
 //! The same child for each item of a list: the items are found when the list is there, each is a node of its own, and when
-//! all are done what they said is put together.
+//! all are done their outputs are put together.
 
 use std::ops::Bound;
 
@@ -13,7 +13,7 @@ use crate::refused::Refused;
 use crate::state::{Cause, Execution, NodeState, StopReason, worst_of};
 
 impl Run<'_> {
-    /// Lets somebody find the items of a step.
+    /// Opens the effect that finds the items of a step.
     pub(super) fn expand(&mut self, id: &NodeId) {
         if let Some(node) = self.state.nodes.get_mut(id) {
             node.execution = Execution::Queued;
@@ -22,7 +22,7 @@ impl Run<'_> {
         self.open_of_node(id, EffectKind::Expand, Command::Expand { node });
     }
 
-    /// The items are known: each becomes a node.
+    /// Makes each of the items that were found a node.
     pub(super) fn expanded(&mut self, effect: &EffectId, found: &Expanded) -> Result<(), Refused> {
         let id = &effect.of.node;
         let fan_out = self.plan.fan_out(id);
@@ -61,7 +61,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The items could not be found, or what they said could not be put together.
+    /// Ends a step whose items could not be found, or whose outputs could not be put together.
     pub(super) fn not_expanded(&mut self, effect: &EffectId, why: &str) {
         self.close(effect);
         let execution = match effect.kind {
@@ -81,7 +81,7 @@ impl Run<'_> {
         self.end_list(&effect.of.node, Execution::Complete);
     }
 
-    /// Begins as many items as may run at a time; when all are over, says what became of them.
+    /// Begins as many items as may run at a time; when all are over, decides what became of the step.
     pub(super) fn go_on_with_items(&mut self, id: &NodeId) {
         let is_open = |node: &NodeState| node.execution == Execution::Running;
         if !self.state.nodes.get(id).is_some_and(is_open) {
@@ -127,12 +127,12 @@ impl Run<'_> {
             }
         }
         if is_given_up {
-            // Whoever is still at work comes back here when it is done.
+            // Items that are still at work come back here when they are done.
             self.go_on_with_items(id);
         }
     }
 
-    /// Whoever was to look at work that is over now has nothing to look at.
+    /// Skips the reviewers of work that is over, since there is nothing to look at.
     fn skip_reviews(&mut self, id: &NodeId) {
         let reviews = self.item_range(id).filter(|(_, node)| {
             let is_waiting = node.execution == Execution::Pending;
@@ -167,7 +167,7 @@ impl Run<'_> {
         }
     }
 
-    /// Stops a step whose items are being found or put together; while they are at work it ends as they do.
+    /// Stops a step whose items are being found or put together; while its items are at work it ends as they do.
     pub(super) fn stop_list(&mut self, id: &NodeId, why: &StopReason) {
         if let Some(effect) = self.list_effect(id) {
             self.close(&effect);
@@ -175,8 +175,7 @@ impl Run<'_> {
         }
     }
 
-    /// A node goes on: what became of a list is open again when it is one of its items, or when others of its items may
-    /// begin now.
+    /// Opens a list again when a node goes on that is one of its items, or when others of its items may begin now.
     pub(super) fn open_lists(&mut self, resumed: &NodeId) {
         let of_item = resumed.of_item().map(|(step, _)| step);
         for node in &self.plan.nodes {
@@ -212,7 +211,7 @@ impl Run<'_> {
         self.item_range(id).map(|(_, node)| node)
     }
 
-    /// The nodes of a step's items, whoever looks at their work included: their ids stand together.
+    /// The nodes of a step's items, their reviewers included: their ids stand together.
     fn item_range(&self, id: &NodeId) -> impl Iterator<Item = (&NodeId, &NodeState)> {
         let first = NodeId::from(format!("{id}[").as_str());
         let after = NodeId::from(format!("{id}\\").as_str());

@@ -1,4 +1,4 @@
-//! A plan that is run again: what earlier nodes came to is taken over, and the rest is done.
+//! A plan that is run again: the results of earlier nodes are taken over, and the rest is done.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,10 @@ use crate::plan::Plan;
 use crate::state::{Execution, NodeState, State, WorktreeState};
 
 impl Run<'_> {
-    /// Takes over what an earlier run came to.
+    /// Takes over the results of an earlier run.
     pub(super) fn reuse(&mut self, reused: &BTreeMap<NodeId, Reused>) {
         for (id, before) in reused {
-            // Items of a list are known only with what came of them.
+            // Items of a list are known only with their results.
             if !self.state.nodes.contains_key(id) && self.plan.child(id).is_some() {
                 self.state.nodes.insert(id.clone(), NodeState::default());
             }
@@ -27,7 +27,7 @@ impl Run<'_> {
                 captured: Some(captured),
                 ..WorktreeState::default()
             });
-            // Whoever would look at the work has looked.
+            // The reviewer of this work has looked at it already.
             if let Some(reviewer) = self.state.nodes.get_mut(&id.reviewer()) {
                 reviewer.execution = Execution::Skipped;
             }
@@ -36,8 +36,8 @@ impl Run<'_> {
 }
 
 impl State {
-    /// What can be taken over when a plan is run again from a node or a step: everything that neither is it nor waits for
-    /// it, as far as it was done.
+    /// Returns the results that can be taken over when a plan is run again from a node or a step: those of everything that is
+    /// done and neither is it nor waits for it.
     pub fn reusable(&self, plan: &Plan, from: &NodeId) -> Result<BTreeMap<NodeId, Reused>, String> {
         let is_from = |id: &NodeId, group: Option<&NodeId>| id == from || group == Some(from);
         let mut again: BTreeSet<&NodeId> = BTreeSet::new();

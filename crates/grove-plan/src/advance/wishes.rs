@@ -1,4 +1,4 @@
-//! What somebody wants of a run: that it stops, pauses, goes on, hears something.
+//! The wishes of people and programs for a run: that it stops, pauses, goes on, hears something.
 
 use grove_spec::Digest;
 
@@ -77,7 +77,7 @@ impl Run<'_> {
         }
     }
 
-    /// Tells a child, or everybody, to end in such a way that it can go on.
+    /// Tells a child, or every child, to end in such a way that it can go on.
     fn pause(&mut self, wanted: Option<&NodeId>, why: &StopReason) -> Result<(), Refused> {
         let at_work =
             |execution: &Execution| matches!(execution, Execution::Queued | Execution::Running);
@@ -104,7 +104,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether nobody can be told anything: it was told to stop, or no try is under way.
+    /// Returns true if a child can be told nothing: it was told to stop, or no attempt is under way.
     fn is_told_to_stop(&self, node: &NodeId) -> bool {
         if self.is_between_tries(node) {
             return true;
@@ -113,7 +113,7 @@ impl Run<'_> {
         attempt.is_some_and(|attempt| attempt.stopping.is_some())
     }
 
-    /// Lets a child go on in its session: a new try, which knows what was said before.
+    /// Lets a child go on in its session: a new attempt, which knows what was said before.
     fn resume(&mut self, id: &NodeId, said: Said) -> Result<(), Refused> {
         let execution = self.execution(id)?;
         let may = execution.is_waiting() || execution.is_terminal();
@@ -127,9 +127,9 @@ impl Run<'_> {
         self.state.stop = None;
         self.state.ended = None;
         self.state.acknowledged = false;
-        // What was not begun because of it may begin after it.
+        // Nodes that were not begun because of it may begin after it.
         let skipped = self.state.nodes.iter().filter(|(id, node)| {
-            // Whoever looks at an item's work is asked by the item.
+            // The reviewer of an item's work is started by the item.
             let is_asked = node.is_review && id.of_item().is_some();
             let conflicted = matches!(node.execution, Execution::Failed(Cause::Conflict(_)));
             (node.execution == Execution::Skipped && !is_asked) || conflicted
@@ -151,7 +151,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The limit that a child, or the whole run, has come to already.
+    /// Returns the limit that a child, or the whole run, has reached already.
     pub(super) fn nothing_left_for(&self, id: &NodeId) -> Option<Cause> {
         self.state.nothing_left(self.plan, id).or_else(|| {
             let limit_ms = self.plan.tree.timeout_ms;
@@ -178,7 +178,7 @@ impl Run<'_> {
         let k = attempt.sends;
         attempt.sends = attempt.sends.saturating_add(1);
         if attempt.ending.is_some() {
-            // It has said its last word; it goes on with this when nothing of it is left.
+            // It has said its last word; it goes on with this message when nothing of it is left.
             attempt.unheard.push(message);
             return;
         }
@@ -189,7 +189,7 @@ impl Run<'_> {
         );
     }
 
-    /// The try under way, or the last one; number zero when there was none.
+    /// The attempt under way, or the last one; number zero when there was none.
     pub(super) fn last_attempt(&self, node: &NodeId) -> Attempt {
         let attempts = self.state.nodes.get(node).map_or(0, |it| it.attempts.len());
         Attempt {

@@ -1,6 +1,6 @@
-//! What happens to a child's work around its tries: a working tree of its own is made before the first, its work is
-//! captured when nothing of the child is left, and the tree is removed only with the digest of what was captured. Whether
-//! the work counts is decided between the two, in `acceptance`.
+//! The steps around the attempts at a child: a working tree of its own is made before the first, its work is captured when
+//! nothing of the child is left, and the tree is removed only with the digest of what was captured. The verdict on the work
+//! comes between the two, in `acceptance`.
 
 use super::{Run, stopped};
 use crate::beginnings::EarlierWork;
@@ -13,7 +13,7 @@ use crate::refused::Refused;
 use crate::state::{Cause, Continued, Execution, NextTry, StopReason, WorktreeState};
 
 impl Run<'_> {
-    /// A new attempt at a node, in a working tree where the plan wants one.
+    /// Begins a new attempt at a node, in a working tree where the plan wants one.
     pub(super) fn begin(&mut self, id: &NodeId, model: usize, continues: Option<Continued>) {
         let wants = self.wants_worktree(id).is_some();
         if !wants && self.wants_look(id) {
@@ -30,7 +30,7 @@ impl Run<'_> {
         node.next = Some(NextTry { model, continues });
         let patch = has.and_then(|tree| tree.captured.as_ref());
         let patch = patch.map(|captured| captured.patch);
-        // What it did is a patch for what it began with.
+        // Its captured work is a patch for the work that it began with.
         let begins = match has.filter(|_| patch.is_some()) {
             Some(tree) => tree.begins.clone(),
             None => self.work_before(id),
@@ -71,7 +71,7 @@ impl Run<'_> {
         self.open(EffectId::new(&of, kind, k), command);
     }
 
-    /// Takes in what came of an effect that belongs to a node and to no try.
+    /// Takes in the outcome of an effect that belongs to a node and to no attempt.
     pub(super) fn of_node_answered(
         &mut self,
         effect: &EffectId,
@@ -163,12 +163,12 @@ impl Run<'_> {
 
     fn not_made(&mut self, id: &NodeId, cause: Cause) {
         let node = self.state.nodes.get_mut(id);
-        // One that was stopped meanwhile was stopped.
+        // A node that was stopped meanwhile counts as stopped.
         let stopped = node.and_then(|node| node.verdict.take());
         self.end_node(id, stopped.unwrap_or(Execution::Failed(cause)));
     }
 
-    /// The tree is there: the try begins, unless everything was stopped meanwhile.
+    /// The tree is there: the attempt begins, unless everything was stopped meanwhile.
     fn go_on_in_worktree(&mut self, id: &NodeId) {
         let next = self
             .state
@@ -196,7 +196,7 @@ impl Run<'_> {
             let earlier: Vec<SubmoduleWork> = earlier.into_iter().filter(is_new).collect();
             captured.submodules.splice(0..0, earlier);
             tree.captured = Some(captured.clone());
-            // What is in no patch stays where it is.
+            // A tree with work that is in no patch stays where it is.
             tree.kept.clone_from(&captured.left);
         }
         if self.wants_checks(id) {
@@ -206,7 +206,7 @@ impl Run<'_> {
         }
     }
 
-    /// Removes a tree whose work is stored; one that has more stays.
+    /// Removes a tree whose work is stored; a tree with more work stays.
     pub(super) fn leave_worktree(&mut self, id: &NodeId) {
         let tree = self.worktree_mut(id).filter(|tree| tree.folder.is_some());
         let tree = tree.filter(|tree| tree.kept.is_none());
@@ -219,7 +219,7 @@ impl Run<'_> {
         self.open_of_node(id, EffectKind::Remove, command);
     }
 
-    /// What became of a node is said once its work is safe.
+    /// Ends a node: its state is set once its work is safe.
     pub(super) fn end_node(&mut self, id: &NodeId, execution: Execution) {
         let Some(node) = self.state.nodes.get_mut(id) else {
             return;
@@ -233,7 +233,7 @@ impl Run<'_> {
             node.execution = execution;
             return;
         }
-        // What was seen of earlier work says nothing about this.
+        // The observations of earlier work say nothing about this work.
         (node.accepted, node.seen, node.review) = (Accepted::None, None, None);
         node.verdict = Some(execution);
         node.execution = Execution::Running;
@@ -255,13 +255,13 @@ impl Run<'_> {
         self.tell_author(id);
     }
 
-    /// Whether no try of a node is under way, though it is: its tree is being made or captured.
+    /// Returns true if no attempt at a node runs, though the node is under way: its tree is being made or captured.
     pub(super) fn is_between_tries(&self, id: &NodeId) -> bool {
         let node = self.state.nodes.get(id);
         node.is_some_and(|node| node.next.is_some() || node.verdict.is_some())
     }
 
-    /// Stops a node whose tree is being made or whose work is being looked at; one whose work is being stored is over
+    /// Stops a node whose tree is being made or whose work is being looked at; a node whose work is being stored is over
     /// already.
     pub(super) fn stop_between_tries(&mut self, id: &NodeId, why: &StopReason) {
         let is_stoppable = |(effect, _): &(&EffectId, _)| {
@@ -284,7 +284,7 @@ impl Run<'_> {
             return self.leave_worktree(id);
         }
         if is_held {
-            // Whoever makes it is not disturbed; what it made is taken away again.
+            // The process that holds the effect is not disturbed; its result is taken away again.
             if let Some(node) = self.state.nodes.get_mut(id) {
                 node.next = None;
                 node.verdict = Some(stopped(why));

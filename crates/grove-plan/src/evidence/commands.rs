@@ -3,13 +3,13 @@
 use super::{EvidenceRules, Facts, Finding, SeenCommand};
 use crate::report::{CommandStatus, Report};
 
-/// Commands that print or look and run nothing of what stands after them.
+/// Commands that print or look and do not run the words after them.
 const PRINTING: [&str; 10] = [
     "echo", "printf", "cat", "grep", "rg", "which", "type", "true", "false", ":",
 ];
 
-/// Where a command that is said to have passed did not, was never run, or has no known end; and where it cannot be read how
-/// one is said to have ended.
+/// Returns findings on commands that are said to have passed, but failed, were never run, or have no known end; and on
+/// those whose end cannot be read from the report.
 pub(super) fn commands_compared(
     report: &Report,
     facts: &Facts,
@@ -57,7 +57,7 @@ fn compared(claim: &str, seen: &[SeenCommand], rules: EvidenceRules) -> Option<F
     })
 }
 
-/// The line in what a report says of a command: without a prompt before it and a remark in parentheses after it.
+/// Returns the line that a report gives for a command, without a prompt before it and a remark in parentheses after it.
 fn line_of(claim: &str) -> &str {
     let claim = claim.trim().trim_matches('`').trim_start_matches("$ ");
     match claim.rfind(" (") {
@@ -76,7 +76,7 @@ fn is_in_the_other(ran: &str, claim: &str) -> bool {
     ran.contains(claim) || claim.contains(ran)
 }
 
-/// Whether a line that ran has a step that was said, in a place where it is run.
+/// Returns true if a line that ran has a step that was said, in a place where the step is run.
 fn runs_step(line: &str, wanted: &[String]) -> bool {
     steps(line).iter().any(|step| {
         let is_printed = wanted.first() != step.first()

@@ -1,4 +1,4 @@
-//! Where in a text a report may be, and JSON as models write it.
+//! The places in a text where a report may be, and JSON as models write it.
 
 use std::ops::Range;
 
@@ -8,21 +8,21 @@ use super::REPORT_TAG;
 
 /// The words before a report without a fence.
 const MARKER: &str = "ACCEPTANCE_REPORT:";
-/// How much of a text is looked through for a report that is in no block, and how many objects of it.
+/// The length of a text that is searched for a report in no block, and the number of its objects, at most.
 const MOST_SEARCHED: usize = 64 << 10;
 const MOST_OBJECTS: usize = 50;
 
-/// Somewhere that a report may be.
+/// A place in a text where a report may be.
 pub(super) struct ReportPlace {
     pub(super) kind: &'static str,
-    /// Whether it calls itself a report.
+    /// Set if it calls itself a report.
     pub(super) is_named: bool,
     pub(super) note: Option<&'static str>,
     pub(super) whole: Range<usize>,
     pub(super) body: Range<usize>,
 }
 
-/// Where reports may be, the likeliest first.
+/// Returns the places where reports may be, the likeliest first.
 pub(super) fn places(text: &str) -> Vec<ReportPlace> {
     let mut places = Vec::new();
     let fences = fences(text);
@@ -65,7 +65,7 @@ pub(super) fn places(text: &str) -> Vec<ReportPlace> {
             ));
         }
     }
-    // Whatever is written out as an object on its own near the end, the last first.
+    // Objects that are written out on their own near the end, the last first.
     let near = text.floor_char_boundary(text.len().saturating_sub(MOST_SEARCHED));
     let starts = text.rmatch_indices('{').map(|(at, _)| at);
     let starts = starts.take_while(|at| *at >= near).take(MOST_OBJECTS);
@@ -186,12 +186,12 @@ pub(super) fn lenient(text: &str) -> Option<Value> {
             return Some(value);
         }
     }
-    // One that was cut off is closed where it ends.
+    // A text that was cut off is closed where it ends.
     serde_json::from_str(&strict(&closed(text)?)).ok()
 }
 
-/// The same with double quotes, quoted keys, and without comments and commas that nothing follows. What is no such text
-/// becomes no JSON either.
+/// Returns the same text with double quotes and quoted keys, without comments and without commas that nothing follows. A
+/// text of another kind becomes no JSON either.
 fn strict(text: &str) -> String {
     let mut strict = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();

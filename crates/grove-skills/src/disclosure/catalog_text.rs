@@ -14,16 +14,16 @@ use crate::catalog_files;
 use crate::library::Look;
 use crate::troubles::file_error;
 
-/// What is asked of a catalog.
+/// The options for a catalog.
 #[derive(Debug, Clone)]
 pub struct CatalogOptions {
-    /// How it is written.
+    /// The style that it is written in.
     pub style: Style,
-    /// What it may take.
+    /// The room that it may take.
     pub budget: Budget,
-    /// Where index files go; the cache folder's own when nobody says otherwise.
+    /// The folder for index files; the one in the cache folder by default.
     pub index_dir: Option<PathBuf>,
-    /// A number of tokens and who counts them, in place of the budget's size.
+    /// A number of tokens and the function that counts them, in place of the budget's size.
     pub exact: Option<(usize, CountTokens)>,
     /// Addresses of skills that the reader already has.
     pub exclude: Vec<String>,
@@ -33,7 +33,7 @@ pub struct CatalogOptions {
 pub type CountTokens = fn(&str) -> usize;
 
 impl CatalogOptions {
-    /// Whether a catalog keeps the budget.
+    /// Returns true if a catalog keeps the budget.
     pub fn holds(&self, catalog: &Catalog) -> bool {
         let fits = match self.exact {
             Some((tokens, count)) => count(&catalog.text) <= tokens,
@@ -46,22 +46,22 @@ impl CatalogOptions {
 /// A catalog that can be read: everything it leads to is there.
 #[derive(Debug)]
 pub struct ConversationCatalog {
-    /// The catalog.
+    /// The catalog and its report.
     pub catalog: Catalog,
-    /// The digest of the one that was told before in this session.
+    /// The digest of the catalog before it in this session.
     pub before: Option<String>,
     /// The skills that it stands for.
     known: KnownSkills,
-    /// What was found on the way.
+    /// The findings made on the way.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl ConversationCatalog {
-    /// What is said above the whole catalog when nobody knows the one since which changes were asked for.
+    /// The line above the whole catalog when the one since which changes were asked for is not on record.
     pub const NOT_ON_RECORD: &str =
         "no catalog with that digest is on record: this is the whole catalog";
 
-    /// What changed since the catalog of a digest, or since the one before with `last`; nothing if that is not known
+    /// The changes since the catalog of a digest, or since the one before with `last`; none if that one is not known
     /// any more.
     pub fn since(&self, digest: &str, asked: &CatalogOptions, look: &Look) -> Option<String> {
         let digest = match &self.before {
@@ -80,8 +80,7 @@ impl ConversationCatalog {
 }
 
 impl Disclosure<'_> {
-    /// What a model is told. Nothing is written or remembered when not even the
-    /// shortest text keeps the budget.
+    /// The catalog for a model. Nothing is written or remembered when not even the shortest text keeps the budget.
     pub fn catalog(&self, asked: &CatalogOptions) -> Result<ConversationCatalog, DisclosureError> {
         let snapshot = &self.look.snapshot;
         let tell = |session: &mut Session| {
@@ -114,7 +113,7 @@ impl Disclosure<'_> {
         })
     }
 
-    /// What a new conversation would be told; nothing is written or remembered.
+    /// The catalog that a new conversation would be given; nothing is written or remembered.
     pub fn preview(&self, asked: &CatalogOptions) -> Catalog {
         let snapshot = &self.look.snapshot;
         let (session, _) = self.begin(snapshot);

@@ -1,4 +1,4 @@
-//! Agents that an export of all leaves out though somebody wrote them: each is said, with what to do.
+//! Agents that an export of all leaves out although they are neither bundled nor generated, each with what to do.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use grove_catalog::state::{Reason, State};
 use grove_spec::agent::naming;
 use grove_spec::{Code, Diagnostic, Severity};
 
-/// Whether an agent is exported without being named if it can be used: written by somebody, and not the host's
-/// already.
+/// Returns true if an agent is exported without being named, provided that it can be used: it is neither bundled nor
+/// generated, and not the host's already.
 pub fn is_wanted(all: &Agents, agent: &Agent, theirs: &Agents) -> bool {
     let source = all.roots.get(agent.root).map(|root| root.source);
     let location = all.location(agent);
@@ -37,7 +37,7 @@ pub(super) fn say(
         let colon = if why.is_empty() { "" } else { ": " };
         let message = format!("agent `{address}` is {state} and was left out{colon}{why}");
         let severity = match agent.state {
-            // Somebody wants it so.
+            // The person has chosen these states.
             State::Disabled | State::Filtered => Severity::Info,
             _ => Severity::Warning,
         };

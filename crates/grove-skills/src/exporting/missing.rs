@@ -12,7 +12,7 @@ use super::skill_set::MAX_BYTES;
 /// Files that are said one by one.
 const MAX_SAID: usize = 20;
 
-/// What keeps the versions of a folder, and what an export wrote there, are no files of a skill.
+/// Entries that are no files of a skill: the versions of a folder, and the record of an export.
 const NOT_OF_SKILLS: [&str; 2] = [".git", record::NAME];
 
 #[derive(Debug, Default)]
@@ -20,12 +20,12 @@ pub(super) struct Missing {
     files: Vec<(String, String)>,
     /// Entries of which only the number is known.
     unnamed: usize,
-    /// There are more of them than were counted.
+    /// Set if there are more of them than were counted.
     uncounted: bool,
 }
 
 impl Missing {
-    /// What was left out when the files were named.
+    /// The files that were left out when the names were read.
     pub(super) fn of(found: &FileNames) -> Self {
         let mut missing = Self {
             uncounted: found.uncounted,
@@ -67,7 +67,7 @@ impl Missing {
     }
 }
 
-/// Whether a file has more bytes than are copied.
+/// Returns true if a file has more bytes than are copied.
 pub(super) fn is_larger(path: &Path) -> bool {
     files::size(path).is_ok_and(|size| size > MAX_BYTES)
 }

@@ -1,8 +1,8 @@
-//! What exports wrote into a folder, or are about to write: a line with digest and path for each file.
+//! The record of files that exports wrote into a folder, or are about to write: a line with digest and path for each.
 //!
-//! A file is Grove's if it is what a record says, and nobody else's: a mark in it can be copied along with it. Before
-//! anything is written a record has what is there and what will be, so that whoever is killed in between leaves
-//! nothing that nobody knows.
+//! A file is Grove's if it is what a record says, and for no other reason: a mark in it can be copied along with it.
+//! Before anything is written a record has what is there and what will be, so that an export that is killed in between
+//! leaves no file unrecorded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub(super) const NAME: &str = ".grove-export";
 /// The largest record that is read.
 pub(super) const MAX_BYTES: u64 = 8 << 20;
 
-/// Files below a folder by their paths from where is exported to, with the digests that each may have.
+/// Files below a folder by their paths from the target of the export, with the digests that each may have.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) files: BTreeMap<String, BTreeSet<String>>,
@@ -32,7 +32,7 @@ impl Record {
             return Self::default();
         };
         let below = format!("{folder}/");
-        // A record that somebody changed must not lead out of the folder.
+        // A record that was changed by hand must not lead out of the folder.
         let stays =
             |path: &str| path.starts_with(&below) && !path.split('/').any(|part| part == "..");
         let lines = text.lines().skip(1).filter_map(|line| line.split_once(' '));
@@ -52,7 +52,7 @@ impl Record {
         }
     }
 
-    /// Whether bytes are those that were written to a path.
+    /// Returns true if bytes are those that were written to a path.
     pub(super) fn has(&self, path: &str, bytes: &[u8]) -> bool {
         let digests = self.files.get(path);
         digests.is_some_and(|digests| digests.contains(&Digest::of(bytes).to_string()))
@@ -64,7 +64,7 @@ impl Record {
         self.files.insert(path.to_owned(), [digest].into());
     }
 
-    /// As it is written; nothing where it has nothing.
+    /// The text of its file; none where it lists nothing.
     pub(super) fn text(&self) -> Option<String> {
         if self.files.is_empty() {
             return None;

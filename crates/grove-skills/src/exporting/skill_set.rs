@@ -47,7 +47,7 @@ impl<'a> SkillSet<'a> {
         self.snapshot.skills.get(at)
     }
 
-    /// Names what an agent chose as it is among the skills of all agents.
+    /// Replaces the numbers of skills that an agent chose by their numbers among the skills of all agents.
     pub(super) fn name_among_all(&self, offered: &Snapshot, chosen: &mut Chosen) {
         if std::ptr::eq(offered, self.snapshot) {
             return;
@@ -68,9 +68,9 @@ impl<'a> SkillSet<'a> {
         }
     }
 
-    /// What a skill that an earlier export made was made from, if that is still there.
+    /// The skill that this one was made from by an earlier export, if it is still there.
     ///
-    /// In a project the copy goes before what it was copied from, and would be copied again and again.
+    /// In a project the copy goes before its original, and would be copied again and again.
     pub(super) fn original(&self, at: usize) -> usize {
         let is_copy = |at: usize| {
             let text = self.skill(at).and_then(|skill| self.files.read_text(skill));
@@ -214,7 +214,7 @@ impl<'a> SkillSet<'a> {
 
 /// The text of a skill's file as a host may have it, and what was changed in it; none where the file is another one now.
 ///
-/// What came with a package may not grant itself anything.
+/// A skill that came with a package may not grant itself anything.
 pub(crate) fn text_for_host(
     files: &SkillFiles,
     skill: &Skill,
@@ -230,7 +230,7 @@ pub(crate) fn text_for_host(
         let findings = findings.into_iter().map(|one| one.in_file(&location));
         return Some((text, findings.collect()));
     }
-    // What Grove reads at its strictest another reader may not.
+    // Another reader may not accept a file in which Grove finds errors.
     let text = if skill.content.parsed().has_errors() {
         export::printed_skill(skill.content.parsed(), &source)
     } else {
@@ -246,7 +246,7 @@ pub(crate) struct Beside {
     pub(crate) is_executable: bool,
 }
 
-/// The files beside a skill's own, and what is to be known of those that are not among them.
+/// The files beside a skill's own, and findings about those that are left out.
 pub(crate) fn beside_skill(
     files: &SkillFiles,
     snapshot: &Snapshot,

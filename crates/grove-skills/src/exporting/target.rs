@@ -34,7 +34,7 @@ pub(super) struct Target {
     skill_files: BTreeMap<String, Vec<String>>,
 }
 
-/// Addresses of what cannot be used as it is and is still there: what was made from it stays.
+/// Addresses of agents and skills that are there but cannot be used as they are: the files made from them stay.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     pub(super) agents: BTreeSet<String>,
@@ -72,7 +72,7 @@ impl Target {
         self.files.contains_key(path)
     }
 
-    /// Whether a file at this place would be the one that is there.
+    /// Returns true if a file at this place would be the one at the location.
     pub(super) fn is_at(&self, path: &str, location: &Path) -> bool {
         match (
             files::canonical(&self.out.join(path)),
@@ -189,7 +189,7 @@ impl Target {
         Ok(())
     }
 
-    /// Keeps what is there for undoing, before anything is written.
+    /// Keeps the present files for undoing, before anything is written.
     fn keep(
         &self,
         recording: &Recording,
@@ -245,7 +245,7 @@ impl Target {
         announced
     }
 
-    /// Whether nothing, or a record, is where one belongs.
+    /// Returns true if nothing, or a record, is where a record belongs.
     fn may_replace_record(&self, path: &str) -> bool {
         self.source_of(path).is_some() || matches!(self.read(path), Ok(None))
     }
@@ -280,7 +280,7 @@ impl Target {
         for folder in folders {
             let mut record = self.record(&folder);
             let own = format!("{folder}/SKILL.md");
-            // Nobody knows which skills an agent has that cannot be read.
+            // The skills of an agent that cannot be read are not known.
             let is_kept = !self.has(&own) && (is_held || self.is_from(&own, &held.skills));
             record.files.retain(|path, digest| {
                 is_kept || self.has(path) || self.leave(path, digest, stale, exported)
@@ -300,7 +300,7 @@ impl Target {
         Spot::existing(&self.out, Path::new(path))
     }
 
-    /// What a plain file has in it; none where nothing is. A link on the way is an error.
+    /// The content of a plain file; none where nothing is. A link on the way is an error.
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>, FsError> {
         match self.existing(path).and_then(|place| place.read(MAX_BYTES)) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -313,13 +313,13 @@ impl Target {
         !matches!(self.read(path), Ok(None))
     }
 
-    /// What a file that carries the mark says that it was made from.
+    /// The source that a file with the mark names.
     fn source_of(&self, path: &str) -> Option<String> {
         let text = String::from_utf8(self.read(path).ok()??).ok()?;
         generated::source_of(&text).map(str::to_owned)
     }
 
-    /// Whether a file was made from one of these.
+    /// Returns true if a file was made from one of these.
     fn is_from(&self, path: &str, addresses: &BTreeSet<String>) -> bool {
         let source = self.source_of(path);
         source.is_some_and(|source| addresses.contains(&source))
@@ -356,7 +356,7 @@ impl Target {
         }
     }
 
-    /// Says what becomes of a record.
+    /// Reports the state of a record.
     fn say_record(
         &self,
         folder: &str,
@@ -439,7 +439,7 @@ impl Target {
         }
     }
 
-    /// Says which files carry the mark without being in a record: copies that somebody made, who may not know it.
+    /// Reports files that carry the mark without being in a record: copies whose makers may not know the mark.
     fn find_copies(&self, folders: &BTreeSet<String>, exported: &mut Exported) {
         let names = files::list(&self.out.join(&self.agents), MAX_ENTRIES).unwrap_or_default();
         let names = names.into_iter().filter(|(_, is_folder)| !is_folder);

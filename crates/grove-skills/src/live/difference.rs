@@ -1,4 +1,4 @@
-//! What is different between two snapshots.
+//! The differences between two snapshots.
 
 use std::cmp::Ordering;
 use std::path::Path;
@@ -15,7 +15,7 @@ pub(super) struct Difference {
     pub(super) changed: Vec<String>,
 }
 
-/// What one snapshot has that the other had not.
+/// The skills that are new, gone or changed in the newer snapshot.
 pub(super) fn between(old: &Snapshot, new: &Snapshot) -> Difference {
     let mut difference = Difference::default();
     let gone = |root: &&grove_catalog::Root| new.roots.iter().all(|other| other.path != root.path);
@@ -93,7 +93,7 @@ fn skills_in<'a>(snapshot: &'a Snapshot, root: &Path) -> &'a [Skill] {
     skills.get(start..end).unwrap_or_default()
 }
 
-/// Whether the findings differ that do not follow from what the digest is made of.
+/// Returns true if findings differ that do not follow from the inputs of the digest.
 pub(super) fn says_more(old: &Snapshot, new: &Snapshot) -> bool {
     old.diagnostics != new.diagnostics || !kept(old).eq(kept(new))
 }
@@ -117,7 +117,7 @@ pub(super) fn new_findings(old: &Snapshot, new: &Snapshot) -> Vec<Diagnostic> {
     of_snapshot.cloned().chain(of_skills).collect()
 }
 
-/// Skills that are not as their file is now.
+/// Skills whose last good version stands in for the file, with the finding that says so.
 fn kept(snapshot: &Snapshot) -> impl Iterator<Item = (&Skill, &Diagnostic)> {
     snapshot.skills.iter().flat_map(|skill| {
         let findings = skill.diagnostics.iter();

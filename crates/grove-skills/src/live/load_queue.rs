@@ -1,7 +1,7 @@
-//! Loads in turn: one under way and one waiting, however many ask; and what each of them gave.
+//! Loads in turn: one under way and one waiting, however many callers ask; and the result of each.
 //!
-//! Nobody waits for others to ask too: a load begins when the library is free, and whoever asks while it is under way
-//! shares the next one.
+//! No caller waits for others to ask too: a load begins when the library is free, and all who ask while it is under way
+//! share the next one.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,10 +14,10 @@ use super::difference;
 use super::why::{Cause, Causes, What};
 use crate::library::{Library, Look};
 
-/// How many publications are remembered with their reasons for subscribers that are behind.
+/// The publications that are remembered with their reasons for subscribers that are behind.
 const REMEMBERED: usize = 64;
 
-/// What a live library's thread shares with everybody.
+/// The state that a live library's thread shares with its callers.
 #[derive(Debug)]
 pub(super) struct LoadQueue {
     /// Taken for a load as a whole and before `state`, so that snapshots are published in their order.
@@ -30,23 +30,23 @@ pub(super) struct LoadQueue {
 #[derive(Debug)]
 struct State {
     latest: Look,
-    /// How many loads have begun.
+    /// The number of loads that have begun.
     begun: u64,
-    /// How many loads are done.
+    /// The number of loads that are done.
     done: u64,
-    /// The number of the load that somebody waits for.
+    /// The number of the latest load that a caller waits for.
     asked: u64,
-    /// How many times something was published.
+    /// The number of publications so far.
     sequence: u64,
-    /// When that was the last time.
+    /// The time of the last publication.
     published: Instant,
     remembered: VecDeque<(u64, Vec<Cause>)>,
     stopping: bool,
-    /// Nobody looks by themselves any more.
+    /// Set when the thread has ended, so that only callers look.
     over: bool,
 }
 
-/// What was published since a subscriber looked.
+/// The publications since a subscriber looked, taken together.
 pub(super) struct News {
     pub(super) sequence: u64,
     pub(super) look: Look,
@@ -82,7 +82,7 @@ impl LoadQueue {
         self.state().done
     }
 
-    /// Where a new subscriber begins.
+    /// The position at which a new subscriber begins.
     pub(super) fn position(&self) -> (u64, Look) {
         let state = self.state();
         (state.sequence, state.latest.clone())
@@ -141,7 +141,7 @@ impl LoadQueue {
         })
     }
 
-    /// Whether somebody waits for a load that has not begun.
+    /// Returns true if a caller waits for a load that has not begun.
     pub(super) fn is_asked(&self) -> bool {
         let state = self.state();
         state.asked > state.begun
@@ -162,7 +162,7 @@ impl LoadQueue {
         let old = state.publish(&look, why);
         drop(state);
         self.changed.notify_all();
-        // Clearing away thousands of skills takes its time, and nobody has to wait for it.
+        // Freeing thousands of skills takes its time, and no caller has to wait for it.
         drop(old);
         look
     }
@@ -180,7 +180,7 @@ impl LoadQueue {
         done
     }
 
-    /// The library; nothing is loaded while somebody has it.
+    /// The library itself; nothing is loaded while the guard is held.
     pub(super) fn library(&self) -> MutexGuard<'_, Library> {
         self.library.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -192,7 +192,7 @@ impl LoadQueue {
         self.changed.notify_all();
     }
 
-    /// Nobody looks by themselves from now on; whoever waits looks alone.
+    /// Marks the end of the thread; from now on a caller that waits looks by itself.
     pub(super) fn end(&self) {
         self.state().over = true;
         self.changed.notify_all();
@@ -238,7 +238,7 @@ impl State {
     }
 }
 
-/// Tells everybody when the thread ends, however it ends.
+/// Tells all who wait when the thread ends, however it ends.
 pub(super) struct EndWith(pub(super) Arc<LoadQueue>);
 
 impl Drop for EndWith {
@@ -298,7 +298,7 @@ mod tests {
             go_on.send(()).unwrap();
             in_flight.join().unwrap();
             assert_eq!(queue.loads(), first + 1);
-            // What the thread of a live library does.
+            // The work of a live library's thread.
             while queue.is_asked() {
                 queue.load(Causes::default);
             }

@@ -1,4 +1,4 @@
-//! A library that stays up to date: it watches, looks again when something happened, and tells who wants to know.
+//! A library that stays up to date: it watches, looks again when something happened, and tells its subscribers.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -15,9 +15,9 @@
 //! # let _ = now;
 //! ```
 //!
-//! Watching only says when to look. What is true is what [`Library::load`] finds, and whoever needs the truth
-//! for a turn asks for [`LiveLibrary::snapshot`], which looks. However many ask, one load is under way and one is
-//! waiting at most. Nobody who is told can hold up the looking: a subscriber takes what there is when it comes.
+//! Watching only says when to look. The truth is what [`Library::load`] finds, and a caller that needs it for a turn
+//! asks for [`LiveLibrary::snapshot`], which looks. However many ask, one load is under way and one is waiting at most.
+//! No subscriber can hold up the looking: it takes what there is when it comes.
 
 mod difference;
 mod load_queue;
@@ -41,18 +41,18 @@ use load_queue::LoadQueue;
 pub use why::{Cause, What};
 use worker::Worker;
 
-/// How a live library spends its time.
+/// The times and bounds that a live library keeps to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// How long nothing must happen before what has happened is published.
+    /// The time without events after which the events before it are published.
     pub quiet: Duration,
-    /// How long it waits for quiet at most.
+    /// The longest wait for such a time.
     pub longest_wait: Duration,
-    /// How often it looks at least while some changes cannot be noticed.
+    /// The longest time between two looks while some changes cannot be noticed.
     pub poll: Duration,
-    /// How often it looks at least although everything is watched: a link may lead to what nobody watches.
+    /// The longest time between two looks although everything is watched: a link may lead to an unwatched place.
     pub verify: Duration,
-    /// How many folders are watched at most.
+    /// The most folders that are watched.
     pub max_watches: usize,
 }
 
@@ -93,15 +93,15 @@ impl LiveLibrary {
             builder.spawn(move || worker.run()).ok()
         });
         if thread.is_none() {
-            // Nobody will look by themselves: every question looks, and the snapshot says so.
+            // No thread will look: every question looks, and the snapshot says so.
             queue.end();
             queue.tell_that_nobody_watches();
         }
         Self { queue, thread }
     }
 
-    /// The look for a turn: everything in it was looked at after this was called. Whoever asks while others wait
-    /// takes part in what they wait for, if it has not begun.
+    /// The look for a turn: everything in it was looked at after this was called. A caller that asks while others wait
+    /// shares the load that they wait for, if it has not begun.
     pub fn look(&self) -> Look {
         self.queue.look()
     }
@@ -121,12 +121,12 @@ impl LiveLibrary {
         self.queue.latest()
     }
 
-    /// How often the library was walked.
+    /// The number of times that the library was walked.
     pub fn loads(&self) -> u64 {
         self.queue.loads()
     }
 
-    /// Tells of what changes from now on.
+    /// Subscribes to changes from now on.
     pub fn subscribe(&self) -> Subscription {
         let (seen, look) = self.queue.position();
         Subscription {
@@ -162,16 +162,16 @@ impl Drop for LiveLibrary {
     }
 }
 
-/// What changed since a subscriber was told last.
+/// The changes since a subscriber's last update.
 #[derive(Debug, Clone)]
 pub struct Update {
-    /// What there is now.
+    /// The snapshot as it is now.
     pub snapshot: Arc<Snapshot>,
-    /// What was looked for.
+    /// The kinds that were looked for.
     pub parts: Parts,
     /// Its version; the same as before when only findings are new.
     pub version: u64,
-    /// Its digest.
+    /// The digest of the snapshot.
     pub digest: Digest,
     /// Addresses of skills that were not there.
     pub added: Vec<String>,
@@ -179,11 +179,11 @@ pub struct Update {
     pub removed: Vec<String>,
     /// Addresses of skills with another content, state or name.
     pub changed: Vec<String>,
-    /// What made the library look, as far as it is remembered.
+    /// The reasons for looking, as far as they are remembered.
     pub why: Vec<Cause>,
     /// Findings that are new.
     pub findings: Vec<Diagnostic>,
-    /// When the snapshot was published.
+    /// The time at which the snapshot was published.
     pub published: Instant,
 }
 
@@ -201,12 +201,12 @@ impl Subscription {
         &self.base
     }
 
-    /// Whether nobody will ever publish again.
+    /// Returns true if the library will never publish again.
     pub fn is_over(&self) -> bool {
         self.queue.is_stopping()
     }
 
-    /// Waits for an update; none when the time is over or nobody will ever publish again.
+    /// Waits for an update; none when the time is over or the library will never publish again.
     pub fn next(&mut self, timeout: Duration) -> Option<Update> {
         let news = self
             .queue

@@ -1,4 +1,4 @@
-//! Which folders a library depends on, and what it means when something happens in them.
+//! The folders that a library depends on, and the meaning of events in them.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
@@ -23,13 +23,13 @@ use crate::request::View;
 use crate::settings::{PROJECT_FILE, user_file};
 use crate::trusting;
 
-/// Where a library looks, and where it learns how.
+/// The places that a library looks in, and those that tell it how.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     roots: Vec<PathBuf>,
     settings: Vec<PathBuf>,
     grants: Option<PathBuf>,
-    /// Where packages are installed.
+    /// The folders in which packages are installed.
     package_folders: Vec<PathBuf>,
     /// The folders in which agents and chains were looked for.
     folders: Vec<PathBuf>,
@@ -41,7 +41,7 @@ pub(super) struct Places {
     programs: BTreeSet<OsString>,
     /// The files that were found: what appears in the place of one is an edit, as editors save.
     files: HashSet<PathBuf>,
-    /// Where links lead on the way to any of them, one after the other.
+    /// The targets of links on the way to any of them, one after the other.
     linked: BTreeSet<PathBuf>,
 }
 
@@ -145,7 +145,8 @@ impl Places {
         }
     }
 
-    /// What is behind links changes elsewhere. That a file is one itself the walk does not know, so it is asked.
+    /// Adds the targets of links, where changes happen elsewhere. The walk does not know that a file is a link itself,
+    /// so the file system is asked.
     fn add_links(&mut self, library: &Library) {
         let is_link = |path: &&PathBuf| link_target(path).is_ok();
         let files = self.files.iter().chain(&self.folders).filter(is_link);
@@ -161,7 +162,7 @@ impl Places {
         self.linked.extend(targets);
     }
 
-    /// Whether what happened laid a link in the place of a file that is watched itself.
+    /// Returns true if an event laid a link in the place of a file that is watched itself.
     pub(super) fn is_new_link(&self, sighting: &Sighting) -> bool {
         let is_file = self.files.contains(&sighting.path);
         is_file && sighting.change == Change::Appeared && link_target(&sighting.path).is_ok()
@@ -213,7 +214,7 @@ impl Places {
         wanted
     }
 
-    /// What it may mean that something happened at a path: a folder can lead to a root and to configuration.
+    /// The possible meanings of an event at a path: a folder can lead to a root and to configuration.
     pub(super) fn meanings(&self, sighting: &Sighting) -> Vec<What> {
         let mut meanings = vec![self.meaning(sighting)];
         let leads_to = |place: &PathBuf| place.starts_with(&sighting.path);
@@ -302,7 +303,7 @@ pub(super) fn shape(library: &Library) -> u128 {
     fingerprint(&shape.0)
 }
 
-/// What decides which folders are watched, in a row: one fingerprint of all is faster than thousands.
+/// Everything that decides which folders are watched, in a row: one fingerprint of all is faster than thousands.
 struct Shape(Vec<u8>);
 
 impl Shape {

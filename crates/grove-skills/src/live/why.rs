@@ -1,11 +1,11 @@
-//! Why a library looked again.
+//! The reasons why a library looked again.
 
 use std::path::{Path, PathBuf};
 
 use grove_spec::words;
 
 words! {
-    /// What happened, or seemed to.
+    /// The event that happened, or seemed to.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     #[expect(missing_docs, reason = "the words of `as_str` say it")]
     pub enum What {
@@ -28,16 +28,16 @@ words! {
     }
 }
 
-/// One reason.
+/// One reason for looking again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
-    /// What happened.
+    /// The kind of event.
     pub what: What,
-    /// Where, if it was at a place.
+    /// The place of the event, if it had one.
     pub path: Option<PathBuf>,
 }
 
-/// How many places are told; the rest would only repeat that much happened.
+/// The most places that are reported; more would only repeat that much happened.
 const MAX_CAUSES: usize = 16;
 
 /// Reasons, each once, in the order they were met.
@@ -53,7 +53,7 @@ impl Causes {
         causes
     }
 
-    /// Adds a reason; those without a place are few and are always told.
+    /// Adds a reason; those without a place are few and are always kept.
     pub(super) fn add(&mut self, cause: Cause) {
         let has_room = cause.path.is_none() || self.all.len() < MAX_CAUSES;
         if has_room && !self.all.contains(&cause) {

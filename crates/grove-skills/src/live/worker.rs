@@ -12,11 +12,11 @@ use super::load_queue::{EndWith, LoadQueue};
 use super::places::{self, Places};
 use super::why::{Cause, Causes, What};
 
-/// How often it looks again at once because it watches new folders; then it waits for quiet as always.
+/// The looks in a row that newly watched folders may cause at once; after them it waits for quiet as always.
 const AT_ONCE: u32 = 3;
 /// The kernel's queue is read in this many portions before a look; what is left waits for the next.
 const PORTIONS: u32 = 16;
-/// Looking takes this share of the time at most when it looks by the clock.
+/// Looking takes at most one part in this many of the time when it looks by the clock.
 const POLL_SHARE: u32 = 10;
 
 /// The state of the thread.
@@ -24,18 +24,18 @@ pub(super) struct Worker {
     queue: Arc<LoadQueue>,
     options: Options,
     notify: Box<dyn Notify>,
-    /// Why nothing can be watched at all.
+    /// The reason why nothing can be watched at all.
     unwatched: Option<WhyNot>,
     gaps: Vec<Gap>,
     places: Places,
     shape: Option<u128>,
     happened: Causes,
-    /// When the first and the last thing happened since it looked.
+    /// The times of the first and the last event since it looked.
     unrest: Option<(Instant, Instant)>,
-    /// Folders are newly watched, so it has to look once more, and how often in a row that was so.
+    /// The number of looks in a row that were needed because folders are newly watched.
     at_once: u32,
     looked: Instant,
-    /// How long the last look took.
+    /// The time that the last look took.
     took: Duration,
 }
 
@@ -73,7 +73,7 @@ impl Worker {
         }
     }
 
-    /// When it looks next if nothing happens until then.
+    /// The time of the next look if nothing happens until then.
     fn due(&self) -> Instant {
         match self.unrest {
             Some((first, last)) => {
@@ -84,7 +84,7 @@ impl Worker {
         }
     }
 
-    /// Whether something may happen unnoticed.
+    /// Returns true if something may happen unnoticed.
     fn is_blind(&self) -> bool {
         self.unwatched.is_some() || !self.gaps.is_empty()
     }
@@ -115,7 +115,7 @@ impl Worker {
         let queue = Arc::clone(&self.queue);
         let is_asked = queue.is_asked();
         queue.load(|| {
-            // What was noted down until now is seen by this look.
+            // Events that were noted down until now are seen by this look.
             for _ in 0..PORTIONS {
                 let sightings = self.notify.wait(Duration::ZERO);
                 if sightings.is_empty() {
@@ -187,7 +187,7 @@ impl Worker {
     }
 }
 
-/// Says that changes are looked for, and why.
+/// The notice that Grove polls for changes, and why.
 fn notice(why: &WhyNot, gap: Option<&Gap>) -> Diagnostic {
     let folders = gap.map_or_else(String::new, |gap| match gap.folders {
         1 => "1 folder".to_owned(),

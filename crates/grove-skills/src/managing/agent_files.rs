@@ -29,7 +29,7 @@ pub struct Created<'a> {
     pub name: &'a str,
     /// Its package, as typed.
     pub package: Option<&'a str>,
-    /// Whose it is.
+    /// The scope that it is made in.
     pub scope: LayerScope,
     /// Its fields and its text.
     pub asks: &'a [Ask],
@@ -44,12 +44,12 @@ struct NewFile {
     warnings: Vec<Diagnostic>,
 }
 
-/// Who reads the file of an agent.
+/// The hosts that look at the file of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentReaders {
     /// Hosts that have the agent, by their titles.
     pub have_it: Vec<String>,
-    /// Hosts that look there and do not have it, and why.
+    /// Hosts that look there and do not have it, each with the reason.
     pub refuse_it: Vec<(String, String)>,
 }
 
@@ -199,8 +199,7 @@ impl Manager {
         })
     }
 
-    /// Which hosts have the agent of a file: the titles of those that do, and of the others that look there what keeps
-    /// them from it.
+    /// The hosts that have the agent of a file, and the others that look there, with what keeps them from it.
     pub fn readers_of_agent(&self, file: &Path) -> AgentReaders {
         let mut readers = AgentReaders::default();
         for host in AgentRules::names().filter_map(hosts::by_name) {

@@ -22,18 +22,18 @@ pub struct NewChain<'a> {
     pub name: &'a str,
     /// Its package, as typed.
     pub package: Option<&'a str>,
-    /// Whose it is.
+    /// The scope that it is made in.
     pub scope: LayerScope,
-    /// What it is for.
+    /// The description of its purpose.
     pub description: &'a str,
     /// Its steps, as JSON.
     pub steps: &'a Value,
 }
 
-/// What is to be changed of a chain.
+/// The changes to make to a chain.
 #[derive(Debug, Clone, Default)]
 pub struct ChainAsks<'a> {
-    /// Another description.
+    /// The description that it is to have.
     pub description: Option<&'a str>,
     /// Other steps, as JSON.
     pub steps: Option<&'a Value>,

@@ -13,16 +13,16 @@ use super::within::WritePlace;
 use super::{ManageError, Manager};
 use crate::settings::{MAX_CONFIG_BYTES, PROJECT_FILE, user_file};
 
-/// Where overrides stand in a configuration.
+/// The table in a configuration that holds overrides.
 const TABLE: [&str; 2] = ["agents", "overrides"];
 
 /// A configuration file as it was read.
 pub(super) struct ConfigFile {
     /// The file that a reader reads.
     pub(super) path: PathBuf,
-    /// Where it is written: a link stays, and what it leads to is replaced.
+    /// The place that is written: a link stays, and what it leads to is replaced.
     place: WritePlace,
-    /// Nothing when there is no file.
+    /// The text that was read; none when there is no file.
     before: Option<String>,
     pub(super) text: String,
 }
@@ -106,7 +106,7 @@ impl ConfigFile {
         Ok(())
     }
 
-    /// What the file holds; nothing when there is none.
+    /// The content of the file; none when there is no file.
     pub(super) fn saved(&self) -> Option<String> {
         self.before.clone()
     }

@@ -1,13 +1,13 @@
-//! Why something was not changed, and what to do instead.
+//! The reasons why something was not changed, and hints on what to do instead.
 
 use std::path::Path;
 
 use grove_fs::FsError;
 
-/// Why nothing was changed.
+/// The reasons for changing nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum ManageError {
-    /// What was asked for cannot be written so.
+    /// The request itself cannot be written as it was made.
     #[error("{0}")]
     Asked(String, Vec<String>),
     /// It cannot be done as things are.
@@ -34,7 +34,7 @@ impl ManageError {
         self
     }
 
-    /// What to do instead; empty when there is nothing to say.
+    /// The hints on what to do instead, if there are any.
     pub fn hints(&self) -> &[String] {
         match self {
             Self::Asked(_, hints) | Self::Refused(_, hints) => hints,
@@ -62,7 +62,7 @@ impl ManageError {
         Self::refused("there is no project here").hint("change to the project's folder")
     }
 
-    /// Nobody is called so.
+    /// No skill, agent or chain has the name.
     pub(super) fn nobody(noun: &str, name: &str, near: &[String]) -> Self {
         Self::refused(format!("no {noun} is called `{name}`")).hint(if near.is_empty() {
             format!("`grove {noun}s list` lists them all")
@@ -78,7 +78,7 @@ impl ManageError {
             .hint("check the file and move it away")
     }
 
-    /// Somebody changed a file in the meantime.
+    /// Another program changed a file in the meantime.
     pub(super) fn changed(file: &Path) -> Self {
         let file = file.display();
         Self::refused(format!(

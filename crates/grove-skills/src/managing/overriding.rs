@@ -15,12 +15,12 @@ use serde_json::Value;
 
 use super::{Changed, ManageError, Manager};
 
-/// Whom a command about overrides means.
+/// The agent that a command about overrides means.
 struct Meant {
     name: String,
-    /// What it is called in the configuration.
+    /// The key in the configuration.
     key: String,
-    /// By what it alone can be called.
+    /// The address, which means this agent alone.
     address: String,
     state: Option<State>,
 }
@@ -64,12 +64,12 @@ impl Manager {
     pub fn enable(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
         let meant = self.switched_off(name)?;
         let mut config = self.config(scope)?;
-        // What a configuration that waits for trust says is not in force, and will be.
+        // A configuration that waits for trust is not in force, and will be.
         if meant.state != Some(State::Disabled) && !self.waits_for_trust(&config.path) {
             return Ok(self.overridden(&meant, scope, config.path, false, Vec::new()));
         }
         let before = config.saved();
-        // Whoever is called by an address is meant alone.
+        // An agent that is called by its address is meant alone.
         let of_name = Some(&meant.name).filter(|_| name != meant.address);
         for key in of_name.into_iter().chain([&meant.address]) {
             config.remove(key, field_of(Field::DISABLED)?)?;
@@ -99,7 +99,7 @@ impl Manager {
         Err(ways.fold(ManageError::refused(message), ManageError::hint))
     }
 
-    /// Whether a project's configuration is not the one that was trusted.
+    /// Returns true if a project's configuration is not the one that was trusted.
     pub(super) fn waits_for_trust(&self, file: &Path) -> bool {
         let mut findings = self.agents().diagnostics.iter();
         findings.any(|it| it.code == Code::ConfigUntrusted && it.file.as_deref() == Some(file))
@@ -120,7 +120,7 @@ impl Manager {
         }
         let changed = config.write()?;
         if found.is_empty() && !changed {
-            // A name that nobody has and nothing is said of is most likely a slip.
+            // A name that no agent has and no configuration mentions is most likely a slip.
             self.meant(name)?;
         }
         let meant = Meant {
@@ -194,7 +194,7 @@ impl Manager {
         }
     }
 
-    /// Who is to be switched on: the first of the name that is off, although another may be used in its place.
+    /// The agent to switch on: the first of the name that is off, although another may be used in its place.
     fn switched_off(&self, query: &str) -> Result<Meant, ManageError> {
         let agents = self.agents();
         let off = agents.entries().named(query).into_iter().find(|at| {
@@ -213,7 +213,7 @@ impl Manager {
             .all
             .get(at)
             .ok_or_else(|| ManageError::nobody("agent", query, &[]))?;
-        // Under the bare name an agent from elsewhere would be meant.
+        // The bare name would mean an agent from elsewhere.
         let mut others = agents.entries().named(&agent.name).into_iter();
         let is_of_own = |at: usize| agents.entries().source(at).is_some_and(is_own);
         let in_place = is_of_own(at) && others.any(|other| !is_of_own(other));
@@ -231,7 +231,7 @@ impl Manager {
         })
     }
 
-    /// What is to be known after the configuration was written.
+    /// The report after the configuration was written.
     fn overridden(
         &mut self,
         meant: &Meant,

@@ -20,9 +20,9 @@ use crate::sources::Sources;
 /// The files of all skills, of all agents, or of all chains.
 pub(super) struct OwnFiles<'a, E> {
     pub(super) found: Entries<'a, E>,
-    /// How a file is read again, if it is still the one that was judged.
+    /// The access to the files: each is read again only if it is still the one that was judged.
     pub(super) sources: &'a Sources,
-    /// Where what is there is kept before it is changed.
+    /// The recording that keeps files before they are changed.
     pub(super) recording: &'a Arc<Recording>,
 }
 
@@ -78,7 +78,7 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
         Ok((one, scope))
     }
 
-    /// It came from elsewhere.
+    /// The refusal of a change to what came from elsewhere.
     fn read_only(&self, query: &str, at: usize) -> ManageError {
         let name = self.found.all.get(at).map_or(query, |one| one.name());
         let came_from = match self.found.source(at).unwrap_or(Source::Bundled) {
@@ -111,7 +111,7 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
         };
         let text = utf8(bytes, &shown)?;
         let place = self.place(one, &shown)?;
-        // What came with a project must not lead out of its folder for such files.
+        // A file that came with a project must not lead out of its folder for such files.
         let root = self.found.root_of(one);
         if let Some(root) = root.filter(|root| root.source == Source::Project)
             && !place.real().starts_with(files::canonical(&root.path)?)
@@ -151,7 +151,7 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
                     Err(error)
                 });
         }
-        // It is one file all the time, and its text says who it is: whoever is killed between the two has changed
+        // It is one file all the time, and its text names it: a command that is killed between the two has changed
         // nothing but the file's name, and the same command does the rest.
         from.rename_new(&new, before.as_bytes())?;
         new.replace(before.as_bytes(), after.as_bytes())
@@ -161,7 +161,7 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
             })
     }
 
-    /// What a deletion would remove.
+    /// The path that a deletion would remove.
     pub(super) fn deletes(
         &self,
         query: &str,
@@ -200,7 +200,7 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
         }
     }
 
-    /// Notes about those that a file takes the place of.
+    /// Notes about the entries whose place a file takes.
     pub(super) fn stands_in_for(&self, file: &Path) -> Vec<String> {
         let entries = self.found;
         let at = entries
@@ -219,7 +219,7 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
         self.found.location(one)
     }
 
-    /// Whether a file is a plain file in its root's folder: others are not moved or deleted.
+    /// Refuses a file that is no plain file in its root's folder: such files are not moved or deleted.
     fn require_plain(&self, one: &E) -> Result<(), ManageError> {
         let file = self.location(one);
         let root = self.found.root_of(one);
@@ -235,7 +235,7 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
     }
 }
 
-/// A file's text; where it is not UTF-8, the line is said.
+/// A file's text; where it is not UTF-8, the error names the line.
 pub(super) fn utf8(bytes: Vec<u8>, file: &Path) -> Result<String, ManageError> {
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
@@ -268,14 +268,14 @@ fn nothing_left(of: &str, typed: &str) -> ManageError {
     ))
 }
 
-/// What to do about an agent whose file is not changed.
+/// The hint for an agent whose file is not changed.
 fn instead_of_editing(name: &str) -> String {
     format!(
         "override single fields with `grove agents edit {name} --override …`, or switch it off with `grove agents disable {name}`"
     )
 }
 
-/// What something is called with its package.
+/// The name with its package before it.
 pub(super) fn full_name(name: &str, package: Option<&str>) -> String {
     match package {
         Some(package) => format!("{package}.{name}"),

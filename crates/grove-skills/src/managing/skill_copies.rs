@@ -19,7 +19,7 @@ use crate::exporting::{beside_skill, text_for_host};
 pub struct SkillCopy<'a> {
     /// The skill's name, id or address.
     pub name: &'a str,
-    /// Whose folder it is copied to.
+    /// The host to whose folder it is copied.
     pub host: &'a Host,
     /// The user's folder, or the project's.
     pub scope: LayerScope,

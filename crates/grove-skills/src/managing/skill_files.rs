@@ -29,7 +29,7 @@ use crate::sources::Sources;
 pub struct NewSkill<'a> {
     /// Its name, as typed.
     pub name: &'a str,
-    /// Whose it is.
+    /// The scope that it is made in.
     pub scope: LayerScope,
     /// The host in whose folder it is made; none means Grove's own.
     pub host: Option<&'a Host>,
@@ -138,7 +138,7 @@ impl Manager {
         is_on: bool,
     ) -> Result<Changed, ManageError> {
         let skills = self.look.snapshot.entries();
-        // What is off may have somebody in its place who is on.
+        // A skill that is off may have another one in its place that is on.
         let named = skills.named(name).into_iter();
         let mut off = named.filter(|at| {
             let skill = skills.all.get(*at);

@@ -1,5 +1,5 @@
-//! Where a file is written. What is written for a project stays in it: a link that came with the project must not
-//! lead the writing elsewhere, nor one that somebody puts in its way in the moment before.
+//! The place where a file is written. A file for a project stays in it: a link that came with the project must not lead
+//! the writing elsewhere, nor one that another process puts in its way in the moment before.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(super) struct WritePlace {
     /// The path as people know it.
     path: PathBuf,
     home: Home,
-    /// Where what is there is kept before it is changed.
+    /// The recording that keeps the file before it is changed.
     recording: Arc<Recording>,
 }
 
@@ -57,7 +57,7 @@ impl WritePlace {
                 continue;
             }
             let leads_to = files::canonical(&way);
-            // Nobody can say that a link that leads nowhere will stay inside once something is there.
+            // A link that leads nowhere may lead out of the project once something is there.
             if !leads_to.as_ref().is_ok_and(|to| to.starts_with(&base)) {
                 let to = leads_to.or_else(|_| files::link_target(&way))?;
                 let (link, to) = (way.display(), to.display());

@@ -1,4 +1,4 @@
-//! What one package gives: the folders and files that its manifest names and that are there, all in the package.
+//! The content of one package: the folders and files that its manifest names and that are there, all in the package.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl Search {
             let Some(bytes) = self.manifest(place, &path) else {
                 continue;
             };
-            // The project's own and those that settings name are few, and what is wrong with them is said.
+            // The project's own and those that settings name are few, and their faults are reported.
             let is_named = below.is_empty() || matches!(asked, Asked::By(_));
             if *file == ManifestFile::Npm && !is_named && !may_speak_of_us(&bytes) {
                 continue;
@@ -74,8 +74,8 @@ impl Search {
         }
     }
 
-    /// Whether the usual folder counts beside what a manifest names: pi looks there in packages that say nothing to
-    /// it, and in those of which settings choose.
+    /// Returns true if the usual folder counts beside what a manifest names: pi looks there in packages that say
+    /// nothing to it, and in those of which settings choose.
     fn has_usual_skills(&self, place: &PackagePlace<'_>, below: &str, manifest: &Manifest) -> bool {
         let real = files::canonical(&place.held.path().join(below));
         let filter = real.ok().and_then(|real| self.filters.get(&real));
@@ -138,7 +138,7 @@ impl Search {
     }
 }
 
-/// What is said of a package that is named and gives nothing.
+/// The finding about a package that is named and gives nothing.
 fn missing(written: &str, folder: &Path) -> Diagnostic {
     let say = |why: &str| {
         let message = format!("the package `{written}` {why}");
@@ -167,13 +167,13 @@ fn folder_name(folder: &Path) -> String {
     }
 }
 
-/// What a path in a manifest leads to.
+/// The kinds of entry that a path in a manifest leads to.
 enum PathTarget {
     Folder,
     File,
 }
 
-/// Whether a package has what its manifest names; nothing where it need not have it.
+/// The entry that a manifest names; none where the package need not have it.
 ///
 /// The path must stay in the package. A project's packages are walked beneath the project, so that this look
 /// is what keeps one of them from giving what is another's.
@@ -254,7 +254,7 @@ fn add_place(
     }
 }
 
-/// Which skills of a place count; none when all do.
+/// The skills of a place that count; none when all do.
 fn chosen(given: &Given, below: &str, choices: &[Arc<Choice>]) -> Option<Chosen> {
     let said = choices.iter().filter(|choice| !choice.is_everything());
     let choices: Vec<Arc<Choice>> = said.cloned().collect();
@@ -277,7 +277,7 @@ impl GivenPlace {
             }
             return;
         };
-        // What was all of it stays so.
+        // A place that was given whole stays so.
         let is_all = self
             .chosen
             .as_ref()

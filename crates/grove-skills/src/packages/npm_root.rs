@@ -1,6 +1,6 @@
-//! Where npm keeps the packages that it installed for everybody, without starting npm.
+//! The folder of npm's global packages, found without starting npm.
 //!
-//! npm takes its prefix from a variable, from the user's `.npmrc`, or from where node is. A project's `.npmrc` is
+//! npm takes its prefix from a variable, from the user's `.npmrc`, or from the place of node. A project's `.npmrc` is
 //! not asked: a project must not say where the user's packages are.
 
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ fn prefix_in(text: &str, home: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(value))
 }
 
-/// `<prefix>/bin/node` is what the program's real path ends with.
+/// The prefix from the real path of the program, which ends with `<prefix>/bin/node`.
 fn from_node(environment: &Environment) -> Option<PathBuf> {
     let search_path = environment.variable(PATH)?;
     let node = programs::find("node", search_path)?;

@@ -1,4 +1,4 @@
-//! Where packages may lie, in order: the project's places, then the user's, then everybody's.
+//! The places where packages may lie, in order: the project's, then the user's, then npm's global ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -31,18 +31,18 @@ pub(super) struct Search {
     pub(super) found: Packages,
     /// The packages that were looked at, by their real paths.
     pub(super) seen: BTreeSet<PathBuf>,
-    /// Which skills count of the packages that settings name, by their real paths.
+    /// The skills that count of each package that settings name, by the real path of the package.
     pub(super) filters: BTreeMap<PathBuf, SkillFilter>,
     /// The manifests that were read; none where there is none that can be.
     manifests: BTreeMap<PathBuf, Option<Arc<[u8]>>>,
 }
 
-/// Where packages lie, and what they may do there.
+/// The folder in which packages lie, and the rules for them.
 #[derive(Clone, Copy)]
 pub(super) struct PackagePlace<'a> {
     /// The folder relative to which they are opened.
     pub(super) held: &'a HeldFolder,
-    /// What links to packages may do.
+    /// The rule for links to packages.
     pub(super) links: Links,
     /// The trust of the project they belong to; the user's are trusted.
     pub(super) trust: Option<&'a FolderTrust>,
@@ -72,14 +72,14 @@ impl<'a> PackagePlace<'a> {
 #[derive(Default)]
 struct NamedPackages {
     packages: Vec<Named>,
-    /// Whether the file is as it was when the project was trusted, as far as it was.
+    /// Set if the file is as it was when the project was trusted, or the project is not trusted.
     is_as_seen: bool,
 }
 
-/// Who asks for a package, and so what is said when there is none.
+/// The reason for looking at a package, and so for what is said when there is none.
 #[derive(Clone, Copy)]
 pub(super) enum Asked<'a> {
-    /// Nobody: it lies among others that have nothing to do with agents.
+    /// None: it lies among others that have nothing to do with agents.
     Nobody,
     /// It lies where packages for agents lie.
     Installed,
@@ -88,7 +88,7 @@ pub(super) enum Asked<'a> {
 }
 
 impl Search {
-    /// What is in a project.
+    /// Looks for the packages of a project.
     pub(super) fn project(&mut self, root: &Path, trust: &FolderTrust) {
         let Ok(held) = HeldFolder::open(root) else {
             return;
@@ -133,7 +133,7 @@ impl Search {
         self.found.diagnostics.extend(said);
     }
 
-    /// Says how far a project's settings reach: no further than the folder that is trusted as the project.
+    /// Bounds the reach of a project's settings by the folder that is trusted as the project.
     pub(super) fn reach(&mut self, project: Option<&Path>) {
         for named in &mut self.found.skills {
             if let (Some(folder), Some(project)) = (&named.project, project)
@@ -144,9 +144,9 @@ impl Search {
         }
     }
 
-    /// What the project's `package.json` depends on, in `node_modules`; everything there when it depends on nothing.
+    /// The packages in `node_modules` that the project's `package.json` names; all of them when it names none.
     ///
-    /// The packages that others brought along are many, and nobody chose them.
+    /// The packages that others brought along are many, and the project did not choose them.
     fn dependencies(&mut self, place: &PackagePlace<'_>) {
         let Ok(modules) = place.held.folder(MODULES, place.links) else {
             return;
@@ -165,7 +165,7 @@ impl Search {
         }
     }
 
-    /// A manifest, read once for all who name its package; what is in the way is said.
+    /// A manifest, read once for all that name its package; an obstacle is reported.
     pub(super) fn manifest(&mut self, place: &PackagePlace<'_>, below: &str) -> Option<Arc<[u8]>> {
         let path = place.held.path().join(below);
         if let Some(known) = self.manifests.get(&path) {
@@ -193,7 +193,7 @@ impl Search {
         }
     }
 
-    /// What the user has, and npm for everybody.
+    /// Looks for the packages of the user, and for npm's global ones.
     pub(super) fn user(
         &mut self,
         environment: &Environment,
@@ -264,8 +264,8 @@ impl Search {
 
     /// The packages that a settings file names; none when there is no such file.
     ///
-    /// What decides which folders count, and which goes first, was seen with them: while a project's settings are not
-    /// as they were seen, this is said, and nothing that they name is used.
+    /// A project's settings decide which folders count, and which goes first, so they were seen with them: while they
+    /// are not as they were seen, this is said, and nothing that they name is used.
     fn settings(&mut self, place: &PackagePlace<'_>, below: &str) -> Option<NamedPackages> {
         let file = place.held.path().join(below);
         let naming = |digest: Option<&Digest>| {
@@ -365,7 +365,7 @@ impl Search {
     /// Everything in a folder of packages, those in `@scope` folders included.
     fn installed(&mut self, place: &PackagePlace<'_>, below: &str, asked: Asked<'_>) {
         let manifests: &[ManifestFile] = match asked {
-            // Whatever a program is made of is here too, so no more than the one file is asked for.
+            // The parts of any program lie here too, so no more than the one file is asked for.
             Asked::Nobody => &[ManifestFile::Npm],
             _ => &ManifestFile::ALL,
         };
@@ -416,7 +416,7 @@ pub(crate) fn settings_alone(environment: &Environment, working: Option<&Path>) 
         let place = PackagePlace::of_user(&held);
         search.settings(&place, PI_SETTINGS);
     }
-    // Findings about packages are nobody's who asks for skills alone.
+    // A look for skills alone has no use for findings about packages.
     let mut found = search.found;
     let of_file = [Code::PackageSettings, Code::PathEscape];
     found
@@ -446,13 +446,13 @@ pub(crate) fn first_of_each(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     said.collect()
 }
 
-/// Whether a folder lies in another one, whatever links lead there.
+/// Returns true if a folder lies in another one, whatever links lead there.
 fn is_below(folder: &Path, above: &Path) -> bool {
     let real = |path: &Path| files::canonical(path).unwrap_or_else(|_| path.to_path_buf());
     real(folder).starts_with(real(above))
 }
 
-/// Where a package lies that a project's settings name, below the project; none when it leaves.
+/// The path below the project of a package that the project's settings name; none when it leaves.
 fn below_project(package: &Named) -> Option<String> {
     match &package.source {
         PackageSource::Npm(name) => Some(format!(".pi/{PI_MODULES}/{name}")),
@@ -461,7 +461,7 @@ fn below_project(package: &Named) -> Option<String> {
     }
 }
 
-/// Where a package lies that the user's settings name.
+/// The folder of a package that the user's settings name.
 fn of_user(environment: &Environment, from: &Path, pi: &Path, package: &Named) -> PathBuf {
     match &package.source {
         PackageSource::Npm(name) => pi.join(PI_MODULES).join(name),
@@ -493,7 +493,7 @@ pub(crate) fn path_from<'a>(folder: &'a str, written: &'a str) -> Option<String>
     Some(parts.join("/"))
 }
 
-/// What is said of a file that is there and cannot be read.
+/// The finding about a file that is there and cannot be read.
 pub(super) fn refused(error: &FsError, code: Code, what: &str) -> Diagnostic {
     let finding = if error.leads_out() {
         let message = format!("{what} is behind a link that leads out of the project");

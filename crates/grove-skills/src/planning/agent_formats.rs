@@ -1,4 +1,4 @@
-//! How agents are written in each place that is looked in, and where another host looks for them.
+//! The format of agents in each place that is looked in, and the places in which another host looks for them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::environment::Environment;
 use crate::project::Project;
 use crate::world::World;
 
-/// Says of Grove's own roots for agents how they are written; other kinds have one format.
+/// Sets the format of agents for Grove's own roots; other kinds have one format.
 pub(super) fn assign(plan: &mut Plan, world: &World, hosts: &[Host]) {
     let mut formats = Formats::new();
     for host in hosts {
@@ -84,10 +84,10 @@ fn take_trust(plan: &mut Plan, host: &Host, world: &World) {
     }
 }
 
-/// How agents are written in a place.
+/// The formats of agents by place.
 type Formats = BTreeMap<PathBuf, Format>;
 
-/// The places of a host, with how agents are written there.
+/// The places of a host, with the format of agents in each.
 fn formats_of(
     host: &Host,
     environment: &Environment,
@@ -107,7 +107,7 @@ fn formats_of(
     formats
 }
 
-/// Says of every root how agents are written there; the path of settings becomes their folder and their name.
+/// Sets the format of agents for every root; the path of settings becomes their folder and their name.
 fn with_formats(plan: &mut Plan, formats: &Formats, environment: &Environment) {
     for planned in &mut plan.roots {
         let path = &planned.root.path;

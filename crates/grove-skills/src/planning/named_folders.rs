@@ -1,7 +1,7 @@
 //! Folders with skills that pi's settings name, as roots.
 //!
-//! A project's settings name what lies in the project and nothing else, and what is there waits for trust like the rest
-//! of the project; the user's name what they like. They come after every folder that is looked in anyway.
+//! A project's settings can name folders in the project and nothing else, and these wait for trust like the rest of the
+//! project; the user's can name any. They come after every folder that is looked in anyway.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ impl Plan {
 }
 
 /// The trust of a folder that settings of this trust name. It may lie above theirs, where another grant decides; and
-/// what nobody looked at names nothing that is trusted.
+/// settings without a grant name nothing that is trusted.
 fn trust_of(settings: &FolderTrust, path: &Path, world: &World) -> Trust {
     if settings.grant.is_none() {
         return Trust::Untrusted;
@@ -91,7 +91,7 @@ fn trust_of(settings: &FolderTrust, path: &Path, world: &World) -> Trust {
     own.of_root(path)
 }
 
-/// The roots that the settings of one project folder name, for whoever remembers what is in it.
+/// The roots that the settings of one project folder name, for a record of what is in it.
 pub(super) fn in_project(named: &NamedSkills, trust: &FolderTrust) -> Vec<PlannedRoot> {
     let Some(project) = &named.project else {
         return Vec::new();
@@ -114,7 +114,7 @@ fn standing(source: Source, distance: usize, order: usize) -> Standing {
     }
 }
 
-/// How the path of a folder is shown.
+/// The path of a folder as it is shown.
 fn shown(
     named: &NamedSkills,
     path: &Path,
@@ -152,7 +152,7 @@ fn planned(
     PlannedRoot::new(root, named.within.clone())
 }
 
-/// Where the folders of one settings file are, also those that are not there yet, and what is wrong with them.
+/// The folders of one settings file, also those that are not there yet, and findings about them.
 struct Placed {
     folders: Vec<PathBuf>,
     diagnostics: Vec<Diagnostic>,

@@ -13,7 +13,7 @@ use crate::library::Look;
 /// An index, and what making it met.
 pub(super) struct Made {
     pub(super) bytes: Vec<u8>,
-    /// How many files were read.
+    /// The number of files that were read.
     pub(super) read: usize,
     /// The files that are no longer what the snapshot says.
     pub(super) changed: Vec<PathBuf>,
@@ -62,7 +62,7 @@ pub(super) fn make(look: &Look, older: Option<&Index>) -> Made {
     }
 }
 
-/// Differs whenever a skill's file, name or id does.
+/// A key that differs whenever a skill's file, name or id does.
 fn key(skill: &Skill) -> u128 {
     let mut bytes = skill.content.fingerprint.to_le_bytes().to_vec();
     bytes.extend_from_slice(skill.name().as_bytes());

@@ -1,4 +1,4 @@
-//! What to look at first in what a project brings: what runs commands, asks for tools, or hides text.
+//! The findings to look at first in what a project brings: it runs commands, asks for tools, or hides text.
 
 use grove_catalog::folder_content::{Entry, FolderContent};
 use grove_spec::text::{first_names, one_line};

@@ -1,7 +1,7 @@
-//! The folders below a granted one in which somebody may work and meet what a project brings.
+//! The folders below a granted one in which a person may work and meet what a project brings.
 //!
-//! Bounded, because a project may be as large as it likes; what was not searched is named. Hidden folders
-//! and `node_modules` are not searched: nobody works there, and whoever does trusts from there. Links are
+//! Bounded, because a project may be as large as it likes; what was not searched is named. Hidden folders and
+//! `node_modules` are not searched: people do not work there, and a person who does grants trust from there. Links are
 //! not followed: a working folder is known by its real path.
 
 use std::collections::BTreeSet;
@@ -9,14 +9,14 @@ use std::path::Path;
 
 use grove_fs::files;
 
-/// How far below the granted folder is searched.
+/// The folder levels below the granted folder that are searched.
 const MAX_DEPTH: usize = 6;
-/// How many folders are searched.
+/// The most folders that are searched.
 const MAX_FOLDERS: usize = 2_000;
-/// How many entries of one folder are looked at.
+/// The most entries of one folder that are looked at.
 const MAX_ENTRIES: usize = 100_000;
 
-/// What a search found, by path below the folder.
+/// The result of a search, by path below the folder.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Nested {
     /// Folders that hold one of the names.

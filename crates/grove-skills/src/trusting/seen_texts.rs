@@ -1,7 +1,7 @@
 //! The texts of pinned files as they were trusted, so that a later review can show what changed in them.
 //!
 //! Kept by digest in the state folder, readable by the user alone. Settings are never kept: any line of theirs may be a
-//! secret. Whatever is not kept is only said to have changed.
+//! secret. A file whose text is not kept is only said to have changed.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,9 +11,9 @@ use grove_fs::{FsError, atomic, cache_file, files};
 
 /// The longest text that is kept.
 const MAX_TEXT: u64 = 256 * 1024;
-/// How many bytes one grant keeps.
+/// The bytes of texts that one grant keeps.
 const MAX_BYTES: usize = 32 << 20;
-/// How many texts are kept in all.
+/// The texts that are kept in all.
 const MAX_TEXTS: usize = 20_000;
 
 pub(super) struct SeenTexts {
@@ -59,7 +59,7 @@ impl SeenTexts {
     }
 }
 
-/// The text of a file if it has a digest and is a text. Whatever leads to it, the digest says that it is the one.
+/// The text of a file if it is a text and has the digest, which proves the file whatever path leads to it.
 pub(super) fn text_of(file: &Path, digest: &str) -> Option<String> {
     let bytes = files::read_bounded(file, MAX_TEXT).ok()?;
     let is_same = Digest::of(&bytes).to_string() == digest;

@@ -1,4 +1,4 @@
-//! What is in the folders of a pinned root's skills, remembered by stamps.
+//! The content of the folders of a pinned root's skills, remembered by stamps.
 //!
 //! A look compares stamps; a folder with another stamp is scanned again, and of its files only those are read whose
 //! stamps differ. What is remembered says nothing about trust: it is what a scan saw, and the rule compares it with the
@@ -25,22 +25,22 @@ use crate::resources::folder_of;
 const VERSION: u32 = 1;
 const MAX_CACHE_BYTES: u64 = 1 << 30;
 
-/// How much of one skill's folder is pinned. A skill with more cannot be pinned whole, and so it is not used.
+/// The bounds within which a skill's folder is pinned. A skill with more cannot be pinned whole, and so it is not used.
 const BOUNDS: ScanBounds = ScanBounds {
     max_entries: 20_000,
     max_depth: 32,
     max_bytes: 512 << 20,
 };
 
-/// What was seen in the folders of one root's skills.
+/// The scans of the folders of one root's skills.
 #[derive(Debug, Default)]
 pub(crate) struct FolderCache {
     scans: BTreeMap<String, KnownFolder>,
-    /// The same as the rule reads it.
+    /// The same in the form that the rule reads.
     contents: Arc<SkillFolders>,
-    /// Whether the file on disk is behind.
+    /// Set if the file on disk is behind.
     stale: bool,
-    /// The file that an earlier process left and nobody has read yet: most roots are not pinned.
+    /// The file that an earlier process left, while it is not read: most roots are not pinned.
     unread: Option<PathBuf>,
 }
 
@@ -54,7 +54,7 @@ struct KnownFolder {
 }
 
 impl FolderCache {
-    /// What is in the folders of these skills now; the same object when nothing changed.
+    /// The present content of the folders of these skills; the same object when nothing changed.
     pub(crate) fn look(
         &mut self,
         planned: &PlannedRoot,
@@ -98,7 +98,7 @@ impl FolderCache {
         Arc::clone(&self.contents)
     }
 
-    /// Makes what the rule reads, and keeps the object where nothing in it changed.
+    /// Makes the contents that the rule reads, and keeps the object where nothing in it changed.
     fn contents_from_scans(&mut self) {
         let contents: SkillFolders = self
             .scans
@@ -110,7 +110,7 @@ impl FolderCache {
         }
     }
 
-    /// What earlier processes saw, kept beside another file of the root's.
+    /// The scans of earlier processes, kept beside another file of the root's.
     pub(crate) fn kept_beside(file: &Path) -> Self {
         Self {
             unread: Some(file_beside(file)),
@@ -118,7 +118,7 @@ impl FolderCache {
         }
     }
 
-    /// Reads what an earlier process saw; a file that cannot be used is made anew.
+    /// Reads the scans of an earlier process; a file that cannot be used is made anew.
     fn read_file(&mut self) {
         if let Some(file) = self.unread.take()
             && let Cached::Content(cached) = cache_file::read(&file, VERSION, MAX_CACHE_BYTES)
@@ -202,7 +202,7 @@ fn content(scan: &FolderScan) -> FolderContent {
     }
 }
 
-/// Whether a skill's folder is what was judged, by the digest of every file in it. Where nothing is pinned, it is.
+/// Returns true if a skill's folder is what was judged, by the digest of every file in it, or if nothing is pinned.
 pub(crate) fn folder_is_as_judged(planned: &PlannedRoot, trust: &Trust, skill: &Skill) -> bool {
     let (Trust::Pinned { folders, .. }, Some(id)) = (trust, folder_of(skill)) else {
         return true;
@@ -212,7 +212,7 @@ pub(crate) fn folder_is_as_judged(planned: &PlannedRoot, trust: &Trust, skill: &
     folders.get(id) == Some(&content(&now.scan))
 }
 
-/// Whether the bytes of a file, by its path below the root, are what was judged. Where nothing is pinned, they are.
+/// Returns true if the bytes of a file, by its path below the root, are what was judged, or if nothing is pinned.
 ///
 /// A file in the folder of a skill inside another one is the inner one's.
 pub(crate) fn file_is_as_judged(trust: &Trust, path: &str, bytes: &[u8]) -> bool {

@@ -30,12 +30,12 @@ use crate::project::Permitted;
 use crate::settings::{PROJECT_FILES, read_project_file};
 use crate::world::World;
 
-/// What is in a project.
+/// The files of a project that a grant pins.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
-    /// What was seen, by path below the folder.
+    /// The files that were seen, by path below the folder.
     seen: BTreeMap<String, SeenFile>,
-    /// What the files are, by kind and path below the folder: a skill's folder, and otherwise a file.
+    /// The items that the files are, by kind and path below the folder: a skill's folder, and otherwise a file.
     pub(super) items: BTreeMap<(ItemKind, String), ReviewItem>,
     /// Folders of skills, by path below the folder.
     skill_folders: Vec<String>,
@@ -46,18 +46,18 @@ pub(super) struct Survey {
 }
 
 words! {
-    /// What something in a project is.
+    /// The kind of an item in a project.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum ItemKind {
-        /// A skill.
+        /// A skill, with its folder if it has one.
         Skill = "skill",
-        /// An agent.
+        /// The file of an agent.
         Agent = "agent",
-        /// A chain.
+        /// The file of a chain.
         Chain = "chain",
-        /// What everybody in the project is told.
+        /// The project's instructions for all who work in it.
         Instructions = "instructions",
-        /// Settings.
+        /// A file of settings.
         Setting = "setting",
     }
 }
@@ -76,24 +76,24 @@ impl ItemKind {
 /// Something that would be trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewItem {
-    /// What it is.
+    /// The kind of the item.
     pub kind: ItemKind,
     /// Its folder, if it is a skill with one, or its file, by path below the granted folder.
     pub path: String,
     /// The folder of the package that it came with.
     pub package: Option<String>,
-    /// What to look at first: what runs commands, asks for tools or hides text.
+    /// The findings to look at first: it runs commands, asks for tools or hides text.
     pub findings: Vec<String>,
 }
 
-/// What was seen of one file or other entry.
+/// The facts about one file or other entry that was seen.
 #[derive(Debug, Default)]
 struct SeenFile {
-    /// The digest of what was read of it as something that counts.
+    /// The digest of its bytes, as they were read of a file that counts.
     digest: Option<Digest>,
-    /// As what it counted.
+    /// The kinds that it counted as.
     kinds: BTreeSet<Kind>,
-    /// What it is as a part of a skill's folder.
+    /// The entry that it is in a skill's folder.
     entry: Option<Entry>,
 }
 
@@ -113,7 +113,7 @@ impl SeenFile {
 }
 
 impl Survey {
-    /// What is to be remembered, by path below the folder.
+    /// The pins to be remembered, by path below the folder.
     pub(super) fn pins(&self) -> Pins {
         let seen = self.seen.iter();
         seen.filter_map(|(path, seen)| Some((path.clone(), seen.pin()?)))
@@ -136,7 +136,7 @@ impl Survey {
         self.items.insert((kind, path), item);
     }
 
-    /// Whether a path lies in the folder of a skill that was surveyed.
+    /// Returns true if a path lies in the folder of a skill that was surveyed.
     pub(super) fn is_in_skill(&self, path: &str) -> bool {
         let below = |folder: &String| {
             let rest = path.strip_prefix(folder.as_str());
@@ -148,14 +148,14 @@ impl Survey {
 
 /// Looks at everything that a working folder inside could reveal.
 ///
-/// It comes from the project's own files, whoever else has a link to them, and from the user's settings
-/// alone: a project's can only narrow what is seen, and differ from folder to folder.
+/// It comes from the project's own files, no matter what else links to them, and from the user's settings alone: a
+/// project's can only narrow what is seen, and differ from folder to folder.
 pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
     let world = World::of_folder(environment, folder);
     let settings = &world.settings.settings;
     let of_kind = |kind: Kind| {
         let mut roots = planning::own(kind, &world).roots;
-        // What settings name is looked for where they stand and nowhere else, as packages are.
+        // Folders that settings name are looked for where the settings stand and nowhere else, as packages are.
         roots.retain(|planned| {
             let root = &planned.root;
             root.source == Source::Project && root.standing.family != Family::Named
@@ -237,7 +237,7 @@ pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
     survey
 }
 
-/// The granted folder and, when one works below it, every folder from there, wherever it lies.
+/// The granted folder and, when the working folder is below it, every folder from there up to it.
 fn between(environment: &Environment, folder: &Path) -> Vec<PathBuf> {
     let working = files::canonical(&environment.working).unwrap_or_default();
     let from = if working.starts_with(folder) {
@@ -344,11 +344,11 @@ fn pin_files<P: Reviewed + Clone + Send + Sync>(
     }
 }
 
-/// What a review says of agents and chains.
+/// The parts of a review that differ between agents and chains.
 trait Reviewed: Definition {
     const ITEM: ItemKind;
 
-    /// What to look at first.
+    /// The findings to look at first.
     fn findings(&self) -> Vec<String>;
 }
 

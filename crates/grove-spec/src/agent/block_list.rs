@@ -1,16 +1,16 @@
 //! A list with one item a line, changed so that the items that stay keep their lines and their comments.
 //!
-//! A comment on an item's line is about it, and so are the comment lines above it; they go when it goes. Comment
+//! A comment on an item's line is about the item, and so are the comment lines above it; they go when it goes. Comment
 //! lines after the last item stay.
 
 use crate::fence;
 use crate::yaml::Node;
 
-/// The lines of a list, its key's line apart.
+/// The lines of a list, without its key's line.
 pub(super) struct BlockList<'a> {
-    /// What each item says, and its lines with the comments above them.
+    /// The text of each item, and its lines with the comments above them.
     items: Vec<(Option<&'a str>, String)>,
-    /// Comments after the last item.
+    /// The comments after the last item.
     rest: &'a str,
     indent: &'a str,
 }
@@ -19,7 +19,7 @@ impl<'a> BlockList<'a> {
     /// Cuts the lines of a list; nothing if they are not written one item a line.
     pub(super) fn cut(lines: &'a str, nodes: &'a [Node]) -> Option<Self> {
         let mut starts = Vec::new();
-        // Where the lines begin that are about the item that is yet to come.
+        // The offset of the first line that belongs to the next item.
         let (mut about, mut indent) = (0, None);
         for (_, line, next) in fence::lines(lines) {
             let inner = line.trim_start();
@@ -50,7 +50,7 @@ impl<'a> BlockList<'a> {
         })
     }
 
-    /// The lines of a list of these items; `written` says how a new one is written.
+    /// The lines of a list of these items; `written` returns how a new item is written.
     pub(super) fn with(
         mut self,
         items: &[String],

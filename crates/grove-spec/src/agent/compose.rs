@@ -1,7 +1,7 @@
-//! New files of agents and skills, and several changes to one at once, as somebody asks for them in words.
+//! New files of agents and skills, and several changes to one file at once, as a person or a command asks for them.
 //!
-//! Every change goes through [`super::edit`], so that only the lines of what was asked for change. The result
-//! is read before it is given: a value that its field does not take is refused, and then nothing is changed.
+//! Every change goes through [`super::edit`], so that only the lines of the changed fields change. The result is read
+//! before it is returned: a value that its field does not take is refused, and then nothing is changed.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,25 @@ use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::{fence, skill};
 
-/// One thing that is asked for.
+/// One change that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ask {
-    /// A field with this value, as words: lists have commas.
+    /// Set a field to this value, in words: lists have commas.
     Set(String, String),
-    /// No such field.
+    /// Remove the field with this key.
     Unset(String),
-    /// This text below the frontmatter.
+    /// Replace the text below the frontmatter.
     Body(String),
 }
 
-/// Why nothing was changed.
+/// The reason why nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The field that was asked for; `body` for the text.
+    /// The field that could not be changed; `body` for the text.
     pub field: String,
-    /// What is wrong, without a full stop.
+    /// The fault, without a full stop.
     pub message: String,
-    /// What to write instead, where that is known.
+    /// Advice on a value to write instead, where there is any.
     pub help: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub fn create(name: &str, package: Option<&str>, asks: &[Ask]) -> Result<String,
     change(&text, asks)
 }
 
-/// An agent's file with what is asked for; the same text when it is so already.
+/// An agent's file with the changes asked for; the same text if it is so already.
 pub fn change(text: &str, asks: &[Ask]) -> Result<String, Refusal> {
     changed(text, asks, &AGENT)
 }
@@ -58,12 +58,12 @@ pub fn create_skill(name: &str, asks: &[Ask]) -> Result<String, Refusal> {
     change_skill(&text, asks)
 }
 
-/// A skill's file with what is asked for; the same text when it is so already.
+/// A skill's file with the changes asked for; the same text if it is so already.
 pub fn change_skill(text: &str, asks: &[Ask]) -> Result<String, Refusal> {
     changed(text, asks, &SKILL)
 }
 
-/// A skill's file under another name. One that takes its name from its folder's gets no name of its own.
+/// A skill's file under another name. A skill that takes its name from its folder gets no name of its own.
 pub fn rename_skill(text: &str, name: &str) -> Result<String, Refusal> {
     if !has_key(text, "name") {
         return Ok(text.to_owned());
@@ -73,10 +73,10 @@ pub fn rename_skill(text: &str, name: &str) -> Result<String, Refusal> {
     Ok(changed)
 }
 
-/// A file of which nothing has been asked yet.
+/// The beginning of every new file: frontmatter without keys.
 const NEW: &str = "---\n---\n";
 
-/// What is different in the files of agents and of skills.
+/// The functions that differ between the files of agents and of skills.
 struct FileKind {
     findings: fn(&str) -> Vec<Diagnostic>,
     with_field: fn(&str, &str, &str) -> Result<String, Refusal>,
@@ -103,16 +103,16 @@ const SKILL: FileKind = FileKind {
 };
 
 impl FileKind {
-    /// Refuses a name that would be found fault with.
+    /// Refuses a name that causes a finding.
     fn require_name(&self, before: &str, after: &str) -> Result<(), Refusal> {
         self.require_no_worse(&self.count(before), after, "name")
     }
 
-    /// Refuses a text of which more is wrong than there was.
+    /// Refuses a text with a finding that there was not before.
     fn require_no_worse(&self, before: &Counts, after: &str, field: &str) -> Result<(), Refusal> {
         let n_before = |message: &str| before.get(message).map_or(0, |(count, _)| *count);
         let mut after = self.count(after).into_iter();
-        // A new file has no description until it is asked for.
+        // A new file has no description until one is set.
         let worse = after.find(|(message, (count, _))| {
             message != "no description" && *count > n_before(message)
         });
@@ -145,11 +145,11 @@ fn changed(text: &str, asks: &[Ask], kind: &FileKind) -> Result<String, Refusal>
     Ok(changed)
 }
 
-/// A file under another name and package. One that takes its name from the file's gets no name of its own, unless
-/// it has a package, which is part of the file's name too.
+/// A file under another name and package. An agent that takes its name from the file gets no name of its own, unless it
+/// has a package, which is part of the file's name too.
 pub fn rename(text: &str, name: &str, package: Option<&str>) -> Result<String, Refusal> {
     let mut changed = text.to_owned();
-    // A name that cannot be used is written all the same, and goes with the old one.
+    // The key decides, not the agent's name: a name that cannot be used is in the file too, and has to be replaced.
     if package.is_some() || has_key(text, "name") {
         changed = set(&changed, "name", &FieldValue::text(name))?;
     }
@@ -162,8 +162,7 @@ pub fn rename(text: &str, name: &str, package: Option<&str>) -> Result<String, R
     Ok(changed)
 }
 
-/// The keys of those asked for that nobody here knows, each with the one that it is nearly written as; they are kept as
-/// written.
+/// The unknown keys among the changes, each with the known key that it is nearly written as. They are kept as written.
 pub fn unknown_keys<'a>(text: &str, asks: &'a [Ask]) -> Vec<(&'a str, Option<&'static str>)> {
     let parsed = parse(text);
     let unknown = |key: &str| parsed.agent.unknown.iter().any(|entry| entry.key == key);
@@ -188,7 +187,7 @@ fn with_field(text: &str, key: &str, value: &str) -> Result<String, Refusal> {
     if cleared || value.is_empty() {
         return without_field(text, key);
     }
-    // Full is what an agent has without the field, so it is never added; where it is written it stays.
+    // An agent without the field has `full`, so it is never added; where it is written it stays.
     if key == "skillInjection" && value == "full" {
         let written = parse(text).agent.skill_injection;
         return if written == SkillInjection::Light {
@@ -201,7 +200,7 @@ fn with_field(text: &str, key: &str, value: &str) -> Result<String, Refusal> {
         return set(text, key, &FieldValue::text(value));
     }
     let items = FieldValue::List(list_items(value));
-    // `skill` goes before `skills`, so a file that has it says its skills there.
+    // `skill` takes precedence over `skills`, so a file that has `skill` keeps its skills there.
     if key == "skills" && has_key(text, "skill") {
         let changed = set(text, "skill", &items)?;
         return remove(&changed, "skills");
@@ -209,8 +208,8 @@ fn with_field(text: &str, key: &str, value: &str) -> Result<String, Refusal> {
     set(text, key, &items)
 }
 
-/// The items of a list as somebody types it: with commas, in brackets or not. `[]` is the list without items,
-/// which is not the same as no list.
+/// The items of a list as a person types it: with commas, in brackets or not. `[]` is the list without items, which
+/// differs from no list.
 pub fn list_items(words: &str) -> Vec<String> {
     let words = words.trim();
     let inner = words.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
@@ -279,11 +278,11 @@ fn refusal(field: &str, message: impl Into<String>) -> Refusal {
     }
 }
 
-/// What is said of a file, with how often and with what to do about it.
+/// The messages of the findings on a file, each with its count and its help.
 type Counts = BTreeMap<String, (usize, Option<String>)>;
 
-/// How often each thing is said of a file, wherever it stands. What means nothing here is kept as written, since it may
-/// mean something to others, and so is no reason against writing it.
+/// Counts each finding on a file by its message, in any place. Keys and values that Grove does not know are kept as
+/// written, since other programs may know them, so they are no reason to refuse a change.
 fn counted(findings: Vec<Diagnostic>) -> Counts {
     use Code::{AgentThinking, AgentUnknownField, AgentUnmapped, UnknownField};
     let mut all = Counts::new();
@@ -321,7 +320,7 @@ mod tests {
             let meant = (key == "desciptions").then_some("description");
             assert_eq!(unknown, [(key, meant)]);
         }
-        // Lines that move with a change before them are no new fault.
+        // A finding whose line moves because of a change before it is no new finding.
         let text = "---\nname: a\nskills:\n  - s\n  - t\ndescription: Use it:\n<b>\n---\n";
         let changed = change(text, &[ask("skills", "s")]);
         assert_eq!(changed, Ok(text.replace("  - t\n", "")));

@@ -1,9 +1,8 @@
-//! Changing one field of an agent file and nothing else.
+//! A change of one field of an agent file and of nothing else.
 //!
-//! The file is cut into the lines of its top-level keys; those of one key are replaced, removed or added, and
-//! every other byte stays: comments, order, quoting, unknown keys, line ends. The result is read again before
-//! it is given: if any other field would mean something else, or the new one not what was asked for, the edit
-//! is refused.
+//! The file is cut into the lines of its top-level keys; those of one key are replaced, removed or added, and every
+//! other byte stays: comments, order, quoting, unknown keys, line ends. The result is read again before it is returned:
+//! if any other field would mean something else, or the new one does not have the value asked for, the edit is refused.
 
 use crate::fence::{self, line_at, lines};
 use crate::skill::print::{double_quoted, scalar_text};
@@ -12,41 +11,41 @@ use crate::yaml::{self, Entry, Node, Scalar, Value as Yaml};
 use super::block_list::BlockList;
 use super::{known_keys, split_items};
 
-/// A field's new value.
+/// The new value of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldValue {
     /// Text, a number or a switch, as written.
     Text(String),
-    /// A list; written as the list that was there, or else with commas.
+    /// A list; written in the form of the list it replaces, or else with commas.
     List(Vec<String>),
 }
 
 impl FieldValue {
-    /// Text.
+    /// Makes a value of text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
-    /// A list.
+    /// Makes a value of items.
     pub fn list<T: Into<String>>(items: impl IntoIterator<Item = T>) -> Self {
         Self::List(items.into_iter().map(Into::into).collect())
     }
 }
 
-/// Why a file was not changed.
+/// The reason why a file was not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditRefusal {
-    /// It has no frontmatter.
+    /// The file has no frontmatter.
     NoFrontmatter,
-    /// Its frontmatter cannot be read, so nobody knows what a change would do.
+    /// The frontmatter cannot be read, so the effect of a change is unknown.
     Unreadable,
     /// The key is not a plain word.
     Key,
-    /// It is written in a way in which one field cannot be changed alone.
+    /// The key is written in a way that does not allow changing it alone.
     Entangled,
 }
 
-/// The file with one field set; the same text when it is set so already.
+/// The file with one field set; the same text if it is set so already.
 pub fn set(text: &str, key: &str, value: &FieldValue) -> Result<String, EditRefusal> {
     let file = File::read(text, key)?;
     let old = file.entry(key);
@@ -70,7 +69,7 @@ pub fn set(text: &str, key: &str, value: &FieldValue) -> Result<String, EditRefu
     Ok(changed)
 }
 
-/// The file without one field; the same text when it is not there.
+/// The file without one field; the same text if the field is not there.
 pub fn remove(text: &str, key: &str) -> Result<String, EditRefusal> {
     let file = File::read(text, key)?;
     if file.entry(key).is_none() {
@@ -82,12 +81,12 @@ pub fn remove(text: &str, key: &str) -> Result<String, EditRefusal> {
     Ok(changed)
 }
 
-/// The file with each text in double quotes that was understood although it is not YAML; none where there is no such text, or
-/// where other readers would still not understand the same.
+/// The file with double quotes around each text that Grove understood although it is not YAML. Nothing if there is no
+/// such text, or if other readers would still not understand the same.
 pub fn requoted(text: &str) -> Option<String> {
     let file = File::read(text, "name").ok()?;
     let mut changed = text.to_owned();
-    // From the last one up, so that the places of the others stay what they are.
+    // Goes from the last entry to the first, so that the places of the others stay the same.
     let mut entries: Vec<&Entry> = file.entries.iter().collect();
     entries.sort_by_key(|entry| std::cmp::Reverse(entry.position.line));
     for entry in entries {
@@ -95,7 +94,7 @@ pub fn requoted(text: &str) -> Option<String> {
         if is_yaml_alone(text.get(start..end)?, entry) {
             continue;
         }
-        // What keeps an agent from something is its author's to say.
+        // A restriction is left for its author to correct.
         if (known_keys::KNOWN.restricts)(&entry.key) {
             return None;
         }
@@ -120,7 +119,7 @@ pub fn requoted(text: &str) -> Option<String> {
     is_right.then_some(changed)
 }
 
-/// Whether the lines of a key say the same to every reader.
+/// Returns true if the lines of a key mean the same to every reader.
 fn is_yaml_alone(lines: &str, entry: &Entry) -> bool {
     let read = yaml::read_block(lines, FIRST_LINE, known_keys::KNOWN);
     let is_same = |alone: &Entry| {
@@ -135,12 +134,11 @@ fn is_yaml_alone(lines: &str, entry: &Entry) -> bool {
 /// The number of the frontmatter's first line.
 const FIRST_LINE: u32 = 2;
 
-/// A range of bytes of the file.
 type Span = (usize, usize);
 
 struct File<'a> {
     text: &'a str,
-    /// The frontmatter and where it starts.
+    /// The frontmatter and its byte offset.
     block: &'a str,
     start: usize,
     entries: Vec<Entry>,
@@ -168,9 +166,9 @@ impl<'a> File<'a> {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
-    /// The lines of a key: from its own to the last that is neither blank nor a comment before the next key.
+    /// The lines of a key: from its own to the last one before the next key that is neither blank nor a comment.
     ///
-    /// The reader knows where keys begin, also where that is not plain to see.
+    /// The reader gives the lines where keys begin, since these cannot always be told from the text.
     fn span(&self, key: &str) -> Option<Span> {
         let start = self.entry(key)?.position.line;
         let later = self.entries.iter().map(|entry| entry.position.line);
@@ -182,7 +180,7 @@ impl<'a> File<'a> {
         {
             match &mut found {
                 None if number == start => found = Some((offset, next)),
-                // A comment in the first column after a value is about what follows.
+                // A comment in the first column after a value is about the next key.
                 Some(span) if !line.trim().is_empty() && !line.starts_with('#') => span.1 = next,
                 _ => {}
             }
@@ -190,18 +188,18 @@ impl<'a> File<'a> {
         found.map(|(start, end): Span| (self.start + start, self.start + end))
     }
 
-    /// The lines of a key with another value, in the manner of the old ones.
+    /// The lines of a key with another value, in the style of the old one.
     fn replaced(&self, span: Span, old: &Entry, key: &str, value: &FieldValue) -> String {
         let lines = self.text.get(span.0..span.1).unwrap_or_default();
         let (first, next) = line_at(lines, 0);
         let is_one_line = next >= lines.len();
-        // A key may be followed by another colon or blank than YAML's, and is not any longer.
+        // The reader also accepts colons and blanks that YAML does not; these are replaced.
         let colon = first.char_indices().find(|(_, c)| yaml::is_colon(*c));
         let (end, next_char) = colon.map_or((first.len(), first.len()), |(at, c)| {
             (at, at + c.len_utf8())
         });
         let mut before = first.get(..end).unwrap_or_default();
-        // Blanks before one key of several are a slip, and go with its old value.
+        // Blanks before one of several keys are a mistake, and go with its old value.
         if self.entries.iter().any(|entry| entry.position.column == 1) {
             before = before.trim_start();
         }
@@ -244,7 +242,7 @@ impl<'a> File<'a> {
         format!("{before}{lines}{after}")
     }
 
-    /// Whether a changed text means the same but for one key.
+    /// Refuses a changed text in which any other key means something else.
     fn check(
         &self,
         changed: &str,
@@ -302,7 +300,7 @@ enum Plain {
 }
 
 impl Plain {
-    // Values are nested no deeper than the parser allows.
+    // The parser limits the nesting of values, so the recursion is bounded.
     fn of(node: &Node) -> Self {
         match &node.value {
             Yaml::Text(scalar) => Self::Text(scalar.clone()),
@@ -317,7 +315,7 @@ impl Plain {
     }
 }
 
-/// Whether a node says what a value says; a list may be written with commas.
+/// Returns true if a node means the value; a list may be written with commas.
 fn means(node: &Node, value: &FieldValue) -> bool {
     match (&node.value, value) {
         (Yaml::Text(scalar), FieldValue::Text(text)) => {
@@ -336,7 +334,7 @@ fn means(node: &Node, value: &FieldValue) -> bool {
     }
 }
 
-/// How a value was written.
+/// The style in which a value was written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Manner {
     Single,
@@ -356,7 +354,7 @@ impl Manner {
     }
 }
 
-/// A value on one line, in the manner of the old one where that can say it.
+/// A value on one line, in the style of the old one if that can express it.
 fn written(value: &FieldValue, manner: Option<Manner>) -> String {
     let text = match value {
         FieldValue::Text(text) => text.clone(),
@@ -386,7 +384,7 @@ fn plain(text: &str) -> String {
     })
 }
 
-/// An item of a list in brackets: plain only when nothing in it could be taken for the list's own signs.
+/// An item of a list in brackets: plain only if nothing in it could be taken for the list's own characters.
 fn in_flow(item: &str) -> String {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
     let starts_well = item.starts_with(char::is_alphanumeric);

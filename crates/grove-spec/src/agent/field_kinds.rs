@@ -16,26 +16,25 @@ use crate::skill::split_outside_parentheses;
 use crate::text::{is_control, one_line};
 use crate::yaml::{Entry, Value};
 
-/// A kind of value.
 pub(super) trait FieldKind {
-    /// The value in an [`super::Agent`].
+    /// The type of the value in an [`super::Agent`].
     type Value: Default + Serialize;
-    /// What a file may say, in words.
+    /// The values that a file may have, in words.
     const TAKES: &'static str;
-    /// What an override may say, in words.
+    /// The values that an override may have, in words.
     const OVERRIDE_TAKES: &'static str = "";
-    /// What an agent has without the field, in words.
+    /// The value of an agent without the field, in words.
     const DEFAULT: &'static str = "(none)";
-    /// What is to be known of a value on the command line.
+    /// A note on the value on the command line.
     const FLAG_NOTE: &'static str = "";
-    /// Whether a value is several items.
+    /// True if a value is several items.
     const IS_LIST: bool = false;
-    /// Whether `false` on the command line means that the field is not there.
+    /// True if `false` on the command line removes the field.
     const CLEARED_BY_FALSE: bool = true;
-    /// What counts where a value restricts and cannot be read, in words.
+    /// The value that counts if a restricting one cannot be read, in words.
     const STRICTEST: &'static str = "";
 
-    /// That itself.
+    /// The value that counts if a restricting one cannot be read.
     fn strictest() -> Self::Value {
         Self::Value::default()
     }
@@ -43,22 +42,22 @@ pub(super) trait FieldKind {
     /// Reads a value of a file; one of the wrong kind is a finding.
     fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Self::Value;
 
-    /// The value as a file has it; nothing when it is what an agent has without the field.
+    /// The value as a file has it; nothing if an agent without the field has the same.
     fn written(value: &Self::Value) -> Option<Json> {
         serde_json::to_value(value).ok().filter(|it| !it.is_null())
     }
 
-    /// The value as it is shown, nothing when there is nothing to show.
+    /// The value as it is shown; nothing if there is nothing to show.
     fn shown(value: &Self::Value) -> Option<Json> {
         Self::written(value)
     }
 
-    /// Reads an override; nothing when it is of the wrong kind.
+    /// Reads an override; nothing if it is of the wrong kind.
     fn overriding(_: &Json) -> Option<Self::Value> {
         None
     }
 
-    /// The value as an override has it; `false` for what is cleared.
+    /// The value as an override has it; `false` for a cleared one.
     fn setting(value: &Self::Value) -> Json {
         Self::written(value).unwrap_or(Json::Bool(false))
     }
@@ -73,7 +72,7 @@ impl FieldKind for AgentName {
     const DEFAULT: &'static str = "(the file's name)";
 
     fn read(entry: &Entry, reader: &mut FieldReader<'_>) -> Option<String> {
-        // Judged as written: what cleaning would make of a line end is another name.
+        // The name is judged as written: cleaning would turn one with a line end into another name.
         let written = entry.value.as_text().unwrap_or_default().trim();
         if is_dangerous(written) {
             let message = format!("the name `{}` cannot be used", one_line(written));
@@ -81,7 +80,7 @@ impl FieldKind for AgentName {
         }
         let text = reader.required_text(entry)?;
         let name = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        // What nobody sees is gone by now, and may have hidden how the name begins.
+        // Invisible characters are gone by now, and may have hidden the name's first character.
         if is_dangerous(&name) {
             let message = format!("the name `{name}` cannot be used");
             return reader.report(Code::AgentName, message, entry);
@@ -126,7 +125,6 @@ impl FieldKind for PackageName {
     }
 }
 
-/// Text that has to be text.
 pub(super) struct RequiredText;
 
 impl FieldKind for RequiredText {
@@ -157,7 +155,7 @@ impl FieldKind for Text {
     }
 }
 
-/// A whole text, which only settings have.
+/// A whole text, which can only be set in settings.
 pub(super) struct WholeText;
 
 impl FieldKind for WholeText {
@@ -174,10 +172,10 @@ impl FieldKind for WholeText {
     }
 }
 
-/// Texts in order; none are as good as no field.
+/// Texts in order; an empty list is the same as no field.
 pub(super) type List = ListOf<false>;
 
-/// Names in order, each once; `false` is how one writes that there are none.
+/// Names in order, each once; `false` stands for an empty list.
 pub(super) type Names = ListOf<true>;
 
 /// Texts in order, or names.
@@ -194,7 +192,7 @@ impl<const ARE_NAMES: bool> FieldKind for ListOf<ARE_NAMES> {
         let mut items = reader.list(entry, split_items).unwrap_or_default();
         if ARE_NAMES {
             items = each_once(items);
-            // Judged when it is clean: what is printed must be read the same.
+            // The items are judged after cleaning, so that a printed list is read back the same.
             if items == ["false"] {
                 items.clear();
             }
@@ -216,7 +214,7 @@ impl<const ARE_NAMES: bool> FieldKind for ListOf<ARE_NAMES> {
     }
 }
 
-/// A list whose absence means whatever is usual. With `EMPTY_IS_NONE` the key alone means that there are none.
+/// A list whose absence means the usual one. With `EMPTY_IS_NONE` the key without a value means an empty list.
 pub(super) struct ListOrUsual<const EMPTY_IS_NONE: bool>;
 
 impl<const EMPTY_IS_NONE: bool> FieldKind for ListOrUsual<EMPTY_IS_NONE> {
@@ -266,7 +264,7 @@ impl FieldKind for Switch {
     }
 }
 
-/// A switch whose absence means whatever is usual.
+/// A switch whose absence means the usual setting.
 pub(super) struct SwitchOrUsual;
 
 impl FieldKind for SwitchOrUsual {
@@ -285,7 +283,6 @@ impl FieldKind for SwitchOrUsual {
     }
 }
 
-/// A whole number.
 pub(super) struct Number<const LEAST: u64>;
 
 impl<const LEAST: u64> FieldKind for Number<LEAST> {
@@ -324,18 +321,18 @@ impl<const LEAST: u64> FieldKind for Number<LEAST> {
 pub(crate) trait Choice: Copy + PartialEq + Serialize + 'static {
     /// The words, the default first if there is one.
     const WORDS: &'static [(&'static str, Self)];
-    /// The words as somebody is told them.
+    /// The words as they are shown to people.
     const TAKES: &'static str;
-    /// The same with `false`.
+    /// The words that an override takes.
     const OVERRIDE_TAKES: &'static str;
 
-    /// The value of a word.
+    /// The value that a word names.
     fn of(word: &str) -> Option<Self> {
         let known = Self::WORDS.iter().find(|(known, _)| *known == word);
         known.map(|(_, value)| *value)
     }
 
-    /// What is said of a word that is none of them.
+    /// The message for a word that is none of them.
     fn refusal(key: &str) -> String {
         let words = Self::WORDS.iter().map(|(word, _)| format!("`{word}`"));
         let words: Vec<String> = words.collect();
@@ -364,7 +361,7 @@ impl<T: Choice> FieldKind for OneOf<T> {
     }
 }
 
-/// One of a few words, the first without the field.
+/// One of a few words; without the field, the first one.
 pub(super) struct Mode<T>(PhantomData<T>);
 
 impl<T: Choice + Default> FieldKind for Mode<T> {
@@ -397,7 +394,7 @@ impl<T: Choice + Default> FieldKind for Mode<T> {
     }
 }
 
-/// A file for an answer, or `false` for none.
+/// The file for an answer, or `false` for none.
 pub(super) struct Output;
 
 impl FieldKind for Output {
@@ -414,14 +411,14 @@ impl FieldKind for Output {
     }
 }
 
-/// A value with a form of its own, which agents and chains share. One that cannot be read makes an agent invalid:
-/// it would run without what was to hold it.
+/// A value with a form of its own, which agents and chains share. One that cannot be read makes an agent invalid, since
+/// the agent would run without the limits that it sets.
 pub(crate) trait Structured: Serialize + Sized {
-    /// What it may be, in words.
+    /// The values that are accepted, in words.
     const TAKES: &'static str;
-    /// What to write instead of what cannot be read.
+    /// Advice on a value that cannot be read.
     const HELP: &'static str;
-    /// Reads a value, or says everything that is wrong with it.
+    /// Reads a value, or returns all its faults.
     fn read(value: &Json) -> Result<Self, Vec<String>>;
 }
 
@@ -450,10 +447,10 @@ impl<T: Structured> FieldKind for Contract<T> {
     }
 }
 
-/// Who runs an agent.
+/// The engine that drives an agent.
 pub(super) type EngineKind = Contract<Engine>;
 
-/// A value that `false` clears; nothing when it is of the wrong kind.
+/// Reads a value that `false` clears; nothing if it is of the wrong kind.
 fn or_cleared<T: Default>(value: &Json, read: impl Fn(&Json) -> Option<T>) -> Option<T> {
     if *value == Json::Bool(false) {
         return Some(T::default());
@@ -478,7 +475,7 @@ fn each_once(mut names: Vec<String>) -> Vec<String> {
     names
 }
 
-/// Whether a name could end a line, leave a folder or be taken for an option where somebody writes it.
+/// Returns true if a name could end a line, leave a folder or be taken for an option in a command or file.
 pub(crate) fn is_dangerous(name: &str) -> bool {
     name.starts_with(['.', '-']) || name.contains(|c: char| is_control(c) || "\n\t/\\".contains(c))
 }

@@ -1,6 +1,6 @@
-//! Every field of an agent, once: how it is called, read, written, overridden, exported, shown and documented.
+//! The table of an agent's fields: the way each is named, read, written, overridden, exported, shown and documented.
 //!
-//! Adding a field is one row here and its use. The [`Agent`] itself, the flags of `grove agents edit`, the keys under
+//! A new field needs one row here and its use. The [`Agent`] itself, the flags of `grove agents edit`, the keys under
 //! `agents.overrides` and the reference page come from the table.
 
 use serde::ser::SerializeMap as _;
@@ -21,55 +21,55 @@ use crate::field_reader::FieldReader;
 use crate::json;
 use crate::yaml::Entry;
 
-/// What becomes of a field in a file for another host.
+/// The treatment of a field in a file for another host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exported {
-    /// It has a counterpart at some hosts, or is dealt with in a way of its own.
+    /// It has a counterpart at some hosts, or is handled in its own way.
     Translated,
-    /// It says how Grove runs the agent; whoever else runs it does so in its own way.
+    /// It sets how Grove runs the agent; any other program runs it in its own way.
     OfGrove,
-    /// It is missed where there is no counterpart.
+    /// The export reports it as missing where the host has no counterpart.
     Missed,
 }
 
-/// Where a field may be set.
+/// The places where a field may be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetIn {
     /// In an agent's file alone.
     File,
-    /// In an agent's file, and in settings and configuration instead.
+    /// In an agent's file, or in settings and configuration instead.
     FileAndSettings,
     /// In settings and configuration alone.
     Settings,
 }
 
-/// One row of the table.
+/// One row of the table of fields.
 pub struct FieldRow {
-    /// The frontmatter's and pi's word for it.
+    /// The key in frontmatter and in pi's settings.
     pub key: &'static str,
-    /// Another word for it, which goes before the first one unless it names nothing.
+    /// Another key for the field, which takes precedence over the first one unless its value is empty.
     pub other_key: Option<&'static str>,
-    /// What it is, for the command line and the reference pages.
+    /// The description of the field, for the command line and the reference pages.
     pub about: &'static str,
-    /// What it takes in a file, in words.
+    /// The values that it takes in a file, in words.
     pub takes: &'static str,
-    /// What it takes in settings, in words.
+    /// The values that it takes in settings, in words.
     pub override_takes: &'static str,
-    /// What an agent has without it, in words.
+    /// The value of an agent without the field, in words.
     pub default: &'static str,
-    /// What is to be known of a value on the command line, to follow `about`.
+    /// A note on the value on the command line, to follow `about`.
     pub flag_note: &'static str,
-    /// Whether its value is several items.
+    /// True if its value is several items.
     pub is_list: bool,
-    /// Whether `false` on the command line means that the field is not there.
+    /// True if `false` on the command line removes the field.
     pub is_cleared_by_false: bool,
-    /// Whether it keeps the agent from something. A value that cannot be read is an error then.
+    /// True if it restricts the agent. A value that cannot be read is an error then.
     pub restricts: bool,
-    /// What counts of a restriction that cannot be read, in words.
+    /// The value that counts if a restricting one cannot be read, in words.
     pub strictest: &'static str,
-    /// Where it may be set.
+    /// The places where it may be set.
     pub set_in: SetIn,
-    /// What becomes of it in a file for another host.
+    /// Its treatment in a file for another host.
     pub exported: Exported,
     read: fn(&mut Agent, &Entry, &mut FieldReader<'_>),
     written: fn(&Agent) -> Option<Json>,
@@ -84,13 +84,13 @@ macro_rules! agent_fields {
         file { $($field:ident: $type:ty = $key:literal $(| $other:literal)?, $kind:ty, $set_in:ident, $exported:ident, $restricts:literal, $about:literal;)* }
         settings { $($setting:literal, $setting_kind:ty, $setting_about:literal;)* }
     ) => {
-        /// What an agent file says about its agent; each field is the frontmatter key of the same name.
+        /// The contents of an agent file; each field is the frontmatter key of the same name.
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
         pub struct Agent {
             $(#[doc = $about] pub $field: $type,)*
-            /// Whether it is switched off in its own file.
+            /// Set if the agent is switched off in its own file.
             pub is_disabled: bool,
-            /// Keys that nobody here knows, as written.
+            /// Keys that Grove does not know, as written.
             pub unknown: Vec<Entry>,
         }
 
@@ -119,7 +119,7 @@ macro_rules! agent_fields {
     (@other $other:literal) => { Some($other) };
 }
 
-// Written in files in this order.
+// The rows are in the order in which files are written.
 agent_fields! {
     file {
         name: Option<String> = "name", AgentName, File, Translated, false, "Its name; by default the file's. A line end, a control character, a slash, or a dot or hyphen at the start is refused";
@@ -189,22 +189,22 @@ impl FieldRow {
         }
     }
 
-    /// The row of a key of an agent file, whichever of its names it has.
+    /// Returns the row of a key of an agent file, by either of its keys.
     pub fn of_file(key: &str) -> Option<&'static Self> {
         Self::in_files().find(|row| row.key == key || row.other_key == Some(key))
     }
 
-    /// The rows of what an agent file may have, in the order in which it is written.
+    /// Returns the rows of the fields that an agent file may have, in the order in which they are written.
     pub fn in_files() -> impl Iterator<Item = &'static Self> {
         ROWS.iter().filter(|row| row.set_in != SetIn::Settings)
     }
 
-    /// The flag of the command line that sets it.
+    /// Returns the flag of the command line that sets the field.
     pub fn flag(&self) -> String {
         in_words(self.key, '-')
     }
 
-    /// The value of an agent as a file has it; nothing when it is what an agent has without the field.
+    /// Returns the value of an agent as a file has it; nothing if an agent without the field has the same.
     pub fn written(&self, agent: &Agent) -> Option<Json> {
         (self.written)(agent)
     }
@@ -215,46 +215,46 @@ impl FieldRow {
 pub struct Field(usize);
 
 impl Field {
-    /// The agent's own text.
+    /// The key for the agent's own text.
     pub const SYSTEM_PROMPT: &'static str = "systemPrompt";
-    /// Whether the agent is switched off.
+    /// The key that switches the agent off.
     pub const DISABLED: &'static str = "disabled";
 
-    /// All of them in the order of the reference page.
+    /// Returns all fields in the order of the reference page.
     pub fn all() -> impl Iterator<Item = Self> {
         let rows = ROWS.iter().enumerate();
         rows.filter(|(_, row)| row.set_in != SetIn::File)
             .map(|(at, _)| Self(at))
     }
 
-    /// Its row.
+    /// Returns the row of the field in the table.
     pub fn row(self) -> &'static FieldRow {
         static NONE: FieldRow = FieldRow::of_kind::<Text>("", "");
         debug_assert!(self.0 < ROWS.len(), "fields are made from the table");
         ROWS.get(self.0).unwrap_or(&NONE)
     }
 
-    /// The frontmatter's and pi's word for it.
+    /// Returns the key in frontmatter and in pi's settings.
     pub fn as_str(self) -> &'static str {
         self.row().key
     }
 
-    /// The configuration's word for it.
+    /// Returns the key in Grove's configuration.
     pub fn config_key(self) -> String {
         in_words(self.as_str(), '_')
     }
 
-    /// What it takes.
+    /// Returns the values that an override takes, in words.
     pub fn wanted(self) -> &'static str {
         self.row().override_takes
     }
 
-    /// The value that is in force when an override says this, as settings have it; nothing when it is of the wrong kind.
+    /// The value in force for an override, as settings have it; nothing if it is of the wrong kind.
     pub(super) fn normalised(self, value: &Json) -> Option<Json> {
         (self.row().normalised)(value)
     }
 
-    /// What an override means that cannot be read, where that must not give the agent more.
+    /// The value for an override that cannot be read, if ignoring the override could give the agent more.
     pub(super) fn strictest_setting(self) -> Option<Json> {
         let row = self.row();
         match row.key {
@@ -263,7 +263,7 @@ impl Field {
         }
     }
 
-    /// Sets the field; the agent's text and whether it is switched off are no fields of a file.
+    /// Sets the field of an agent; its text and its switch `disabled` are not set here, since no file has them.
     pub(super) fn apply(self, agent: &mut Agent, value: &Json) {
         (self.row().apply)(agent, value);
     }
@@ -283,7 +283,7 @@ fn read_field<K: FieldKind>(
     read.unwrap_or_else(K::strictest)
 }
 
-/// `maxTokens` with `-` is `max-tokens`.
+/// A key as words: `maxTokens` with `-` is `max-tokens`.
 fn in_words(key: &str, separator: char) -> String {
     let mut words = String::new();
     for c in key.chars() {
@@ -295,7 +295,7 @@ fn in_words(key: &str, separator: char) -> String {
     words
 }
 
-/// Reads the fields of an agent that begins at `start`.
+/// Reads the fields of an agent whose frontmatter begins at `start`.
 pub(crate) fn read(
     entries: Vec<Entry>,
     start: Position,
@@ -339,7 +339,7 @@ pub(crate) fn read(
 }
 
 impl Agent {
-    /// Every field that has a value, as it is shown; keys that nobody here knows are under `unknown`.
+    /// Returns every field that has a value, as it is shown; keys that Grove does not know are under `unknown`.
     pub fn shown(&self) -> Map<String, Json> {
         let shown = FieldRow::in_files();
         let mut shown: Map<String, Json> = shown

@@ -1,6 +1,6 @@
-//! The keys that agent files have, Grove's and those of other hosts, and what is said of a key that nobody knows.
+//! The keys that agent files have, Grove's and those of other hosts, and the findings on unknown keys.
 //!
-//! Where frontmatter is no YAML these words decide what is a key and what is text.
+//! Where frontmatter is not valid YAML, these words decide which lines begin a key and which are text.
 
 use super::fields::FieldRow;
 use super::formats::{Format, restricting, restriction};
@@ -10,16 +10,16 @@ use crate::skill::fields::bare;
 use crate::text::{allowed_edits, edits};
 use crate::yaml::{Entry, Key, KnownKeys};
 
-/// A key of settings that people write in files too.
+/// A key of settings that people also write in files.
 const OF_SETTINGS: &str = "disabled";
 
-/// Keys of Grove's own format.
+/// The keys of Grove's own format.
 fn own() -> impl Iterator<Item = &'static str> {
     let keys = FieldRow::in_files().flat_map(|row| [Some(row.key), row.other_key]);
     keys.flatten().chain([OF_SETTINGS])
 }
 
-/// Keys of other hosts, and keys that many agents have although nobody reads them.
+/// Keys of other hosts, and keys that many agents have although no program reads them.
 const OTHERS: &str = "color effort mcpServers hooks maxTurns initialPrompt memory background isolation mcp-servers \
     mcp_servers infer disable-model-invocation user-invocable model-policy reasoning-effort \
     github deferred-tool-loading strict-tools-list include-custom-instructions target metadata \
@@ -29,24 +29,24 @@ const OTHERS: &str = "color effort mcpServers hooks maxTurns initialPrompt memor
     model_reasoning_summary model_verbosity personality service_tier features version author \
     license tags category role title priority systemPrompt";
 
-/// What frontmatter of an agent is read by where it is no YAML.
+/// The keys that guide the reading of an agent's frontmatter where it is not valid YAML.
 pub(crate) const KNOWN: KnownKeys = KnownKeys {
     is_known,
     restricts,
 };
 
-/// Whether a key keeps an agent from something, in whatever format.
+/// Returns true if a key restricts an agent in any format.
 fn restricts(key: &str) -> bool {
     FieldRow::of_file(key).is_some_and(|row| row.restricts) || restriction::is_known(key)
 }
 
-/// Whether a word is a key where an agent's frontmatter is no YAML and somebody has to decide.
+/// Returns true if a word is a key, which is asked where an agent's frontmatter is not valid YAML.
 pub(crate) fn is_known(key: &str) -> bool {
     let mut all = own().chain(OTHERS.split_whitespace());
     all.any(|word| word == key) || restriction::is_known(key)
 }
 
-/// What is said of the keys of a file that mean nothing here; `said` has those that do.
+/// Reports the keys of a file that Grove does not use; `said` has the keys that it uses.
 pub(super) fn report(
     unknown: &[Entry],
     said: &[(Key, Position)],
@@ -60,7 +60,7 @@ pub(super) fn report(
         } else if let Some(meant) = misspelt(&entry.key).filter(is_not_said) {
             let message = format!("`{}` is unknown; it is kept but not used", entry.key);
             let restricts = restricts(meant);
-            // A key that restricts and is only written otherwise was meant to hold the agent.
+            // A restricting key that only differs in its letters' case or in its signs was meant to restrict the agent.
             let code = if restricts && bare(&entry.key) == bare(meant) {
                 Code::AgentContract
             } else {
@@ -84,7 +84,7 @@ pub(super) fn report(
     }
 }
 
-/// The key of Grove's own that a word nobody knows is nearly written as.
+/// The key of Grove's own that an unknown word is nearly written as.
 pub(super) fn misspelt(key: &str) -> Option<&'static str> {
     if is_known(key) || key.len() > 40 {
         return None;

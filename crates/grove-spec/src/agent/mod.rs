@@ -1,8 +1,7 @@
-//! Agent files: Markdown with YAML frontmatter, from bytes to an [`Agent`] and what was found on the way.
+//! Agent files: Markdown with YAML frontmatter, from bytes to an [`Agent`] and findings.
 //!
-//! The frontmatter is read exactly as a skill's is. A field of the wrong kind is left out with a finding and
-//! the agent still loads; keys that nobody here knows are kept. [`edit`] changes one field of a file and
-//! nothing else.
+//! The frontmatter is read exactly as a skill's is. A field of the wrong kind is left out with a finding and the agent
+//! still loads; keys that Grove does not know are kept. [`edit`] changes one field of a file and nothing else.
 
 mod block_list;
 pub mod compose;
@@ -30,29 +29,29 @@ pub(crate) use field_kinds::{Choice, Structured, is_dangerous, split_items};
 pub use fields::Agent;
 pub use formats::Format;
 
-/// What becomes of the prompt of whoever runs the agent.
+/// The use that an agent's prompt makes of its caller's prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PromptMode {
-    /// The agent's stands in its place.
+    /// The agent's prompt replaces it.
     #[default]
     Replace,
-    /// The agent's comes after it.
+    /// The agent's prompt follows it.
     Append,
 }
 
-/// How an agent gets the skills that it names.
+/// The form in which an agent gets the skills that it names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SkillInjection {
     /// Their text is in its prompt.
     #[default]
     Full,
-    /// They are listed, and the agent reads what it needs.
+    /// They are listed, and the agent reads those that it needs.
     Light,
 }
 
-/// The runner that an agent of pi's names in place of pi itself; none where that is the usual one.
+/// The runner that an agent of pi's names in place of pi itself; nothing for the usual one.
 pub fn foreign_runner(agent: &Agent) -> Option<String> {
     let mut unknown = agent.unknown.iter();
     let value = &unknown.find(|entry| entry.key == "runner")?.value;
@@ -61,32 +60,32 @@ pub fn foreign_runner(agent: &Agent) -> Option<String> {
     (word != "native").then(|| crate::text::one_line(word))
 }
 
-/// What an agent knows of the conversation that calls it.
+/// The part of its caller's conversation that an agent starts with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ContextMode {
-    /// Nothing.
+    /// No part of the conversation.
     Fresh,
-    /// A copy of it.
+    /// A copy of the conversation.
     Fork,
 }
 
-/// Where an agent's answer is written.
+/// The file for an agent's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputFile {
-    /// Nowhere, said explicitly.
+    /// No file, as the agent states explicitly.
     None,
-    /// In this file.
+    /// A file with this path.
     File(String),
 }
 
-/// What the caller gets when an answer is written to a file.
+/// The result that the caller gets when an answer is written to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OutputMode {
-    /// The answer.
+    /// The text of the answer.
     Inline,
-    /// The file's path.
+    /// The path of the file.
     FileOnly,
 }
 
@@ -117,7 +116,7 @@ choices! {
 }
 
 impl Agent {
-    /// The tools that are not served by an MCP server; none means whatever is usual.
+    /// The tools that no MCP server provides; nothing means the usual ones.
     pub fn plain_tools(&self) -> Option<Vec<&str>> {
         let tools = self.tools.as_ref()?;
         Some(
@@ -141,34 +140,34 @@ const MCP: &str = "mcp:";
 /// An agent file as read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parsed {
-    /// What was understood; to be used only when no finding is an error.
+    /// The agent's fields; to be used only if no finding is an error.
     pub agent: Agent,
-    /// Where the body starts, in bytes; zero without frontmatter.
+    /// Byte offset of the body; zero without frontmatter.
     pub body_offset: usize,
-    /// The body where it is a value in the file rather than what comes after the frontmatter.
+    /// The body, if it is a value in the file rather than the text after the frontmatter.
     pub inner_body: Option<String>,
-    /// The file that says the rest and has the body, by its path as it is written in this one.
+    /// The path of the file with the body and the other keys, as written in this file.
     pub named_file: Option<String>,
-    /// Where the keys of the file stand, by what they are called here.
+    /// The position of each key in the file, by Grove's name for the key.
     pub places: Vec<(Key, Position)>,
     /// The address of the agent that Grove wrote the file from, if it did.
     pub generated_from: Option<String>,
-    /// What was found.
+    /// Findings about the file.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Parsed {
-    /// Whether the file is usable as an agent.
+    /// Returns true if the file is usable as an agent.
     pub fn is_valid(&self) -> bool {
         !self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// Whether the file has a frontmatter block, readable or not.
+    /// Returns true if the file has a frontmatter block, readable or not.
     pub fn has_frontmatter(&self) -> bool {
         self.body_offset > 0
     }
 
-    /// The agent's own text, from the text of its file.
+    /// Returns the agent's own text, from the text of its file.
     pub fn body<'a>(&'a self, source: &'a str) -> Option<&'a str> {
         match &self.inner_body {
             Some(body) => Some(body),
@@ -199,14 +198,14 @@ pub fn parse(text: &str) -> Parsed {
     formats::read_markdown(text, Format::Native)
 }
 
-/// A body as a model gets it: one kind of line end, no control characters, no blank edges, one line end.
+/// A body as a model gets it: without control characters and blank edges, with LF line ends, one of them at the end.
 ///
-/// A body with nothing in it is nothing.
+/// A body without text becomes empty text.
 pub fn prompt_text(body: &str) -> String {
     let lines = body.replace("\r\n", "\n").replace('\r', "\n");
     let clean = without_controls(&lines);
     let kept = clean.trim_end();
-    // Blank lines before the text are layout; blanks before its first word may be.
+    // Blank lines before the text are layout, but blanks before its first word may be part of it.
     let start = kept
         .find(|c: char| !c.is_whitespace())
         .and_then(|first| kept.get(..first))

@@ -1,4 +1,4 @@
-//! `subagents.modelScope` of pi's settings: the models that its owner allows subagents.
+//! `subagents.modelScope` of pi's settings: the models that the owner of the settings allows subagents.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use crate::config::Origin;
 use crate::text::one_line;
 use crate::yaml::{Node, Value};
 
-/// In a list of models: the model of the parent.
+/// The entry of a list of models that stands for the parent's model.
 const INHERIT: &str = "inherit";
 /// A level that pi has beyond those of [`LEVELS`].
 const MOST_THINKING: &str = "max";
 
-/// The models that subagents may have.
+/// The models that subagents may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelScope {
-    /// Where it is written.
+    /// The place in the settings.
     pub origin: Origin,
     of_all: AllowedModels,
     by_agent: BTreeMap<String, AllowedModels>,
 }
 
-/// One list of models. What an agent's leaves out is as for all.
+/// One list of models. A setting that an agent's list leaves out is taken from the list for all agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct AllowedModels {
     allow: Option<Vec<String>>,
@@ -29,41 +29,41 @@ struct AllowedModels {
     strict: Option<bool>,
 }
 
-/// Why a scope cannot be read.
+/// The reason why a scope cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrongScope {
     /// The path of the wrong value below the key of the scope.
     pub path: String,
-    /// What it has to be, in words.
+    /// The value that is needed, in words.
     pub wanted: &'static str,
 }
 
-/// A model that a scope is asked about.
+/// A model that is checked against a scope.
 #[derive(Debug, Clone, Copy)]
 pub struct ScopedModel<'a> {
-    /// The agent's name.
+    /// The name of the agent.
     pub agent: &'a str,
     /// The model's name, as `provider/id[:thinking]`.
     pub name: &'a str,
-    /// The model of the parent.
+    /// The name of the parent's model.
     pub parent: Option<&'a str>,
-    /// Whether the request names it; of other models strict scopes alone decide.
+    /// True if the request names the model; other models are refused by strict scopes only.
     pub is_asked: bool,
 }
 
-/// What a scope says of a model, the mildest first.
+/// The verdict of a scope on a model, the mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ScopeVerdict {
-    /// It is in the list.
+    /// The model is in the list.
     Allowed,
-    /// It is not, and is used all the same.
+    /// The model is not in the list, but may be used.
     Outside,
-    /// It is not, and nothing may use it.
+    /// The model is not in the list and may not be used.
     Refused,
 }
 
 impl ModelScope {
-    /// Reads the value of the key.
+    /// Reads the value of `subagents.modelScope`.
     pub fn read(node: &Node, origin: Origin) -> Result<Self, WrongScope> {
         let mut scope = Self {
             origin,
@@ -87,7 +87,7 @@ impl ModelScope {
         Ok(scope)
     }
 
-    /// What it says of a model: it has to be in the list for all and in that of its agent.
+    /// Judges a model: it has to be in the list for all agents and in that of its agent.
     pub fn judge(&self, model: ScopedModel<'_>) -> ScopeVerdict {
         let of_agent = self.by_agent.get(model.agent);
         let lists = [Some(&self.of_all), of_agent].into_iter().flatten();
@@ -129,7 +129,7 @@ impl AllowedModels {
                     list.strict = Some(flag().ok_or_else(|| wrong(&path, "true or false"))?);
                 }
                 "agents" => {}
-                // It may hold models back.
+                // An unknown key may be meant to restrict models.
                 _ => return Err(wrong(&path, "a key that is known")),
             }
         }
@@ -170,7 +170,7 @@ fn without_thinking(name: &str) -> &str {
     }
 }
 
-/// Whether a name is as a pattern says, in which `*` stands for any text.
+/// Returns true if a name matches a pattern in which `*` stands for any text.
 fn fits_glob(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == name;
@@ -234,7 +234,7 @@ mod tests {
                 true,
                 Allowed,
             ),
-            // An agent's list does not weaken the one for all.
+            // An agent's list does not weaken the one for all agents.
             (r#""enforce": true"#, "free", "local/other", true, Refused),
             (
                 r#""enforce": true, "strict": true"#,

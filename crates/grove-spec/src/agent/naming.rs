@@ -1,8 +1,8 @@
-//! What an agent is called: its name, its package, and its file where it has no name.
+//! The names of agents, from their files: the name, the package, and the file's name in place of a missing one.
 
-/// A package as it is used in names; nothing when no character of it can be.
+/// A package as it is used in names; nothing if no character of it can be used.
 ///
-/// Lower case, blanks as hyphens, other characters dropped, runs of hyphens and of dots as one.
+/// It is in lower case, with blanks as hyphens, without other characters, and with runs of hyphens or dots as one.
 pub fn package(text: &str) -> Option<String> {
     let mut kept = String::with_capacity(text.len());
     for c in text.trim().to_lowercase().chars() {
@@ -20,8 +20,8 @@ pub fn package(text: &str) -> Option<String> {
     (!segments.is_empty()).then(|| segments.join("."))
 }
 
-/// A name for a new agent, as files and hosts can have it: ` My Agent! ` is `my-agent`; nothing when nothing of
-/// it can be kept.
+/// A name for a new agent that files and hosts accept: ` My Agent! ` is `my-agent`; nothing if no character of it can
+/// be kept.
 pub fn sanitised(text: &str) -> Option<String> {
     let mut kept = String::with_capacity(text.len());
     for c in text.trim().to_lowercase().chars() {
@@ -43,8 +43,7 @@ pub fn file_name(name: &str, package: Option<&str>) -> String {
     }
 }
 
-/// The name that a file gives an agent that has none: `reviewer` for `reviewer.md`, `reviewer.agent.md` and
-/// `reviewer.toml`.
+/// The name that a file gives to an agent without one: `reviewer` for `reviewer.md`, `reviewer.agent.md` and `reviewer.toml`.
 pub fn stem(file_name: &str) -> &str {
     let stem = file_name.strip_suffix(".md");
     let stem = stem.or_else(|| file_name.strip_suffix(".toml"));
@@ -52,7 +51,7 @@ pub fn stem(file_name: &str) -> &str {
     stem.strip_suffix(".agent").unwrap_or(stem)
 }
 
-/// Whether a file of this name may be an agent's: Markdown, and neither a skill's nor a chain's.
+/// Returns true if a file of this name may be an agent's: Markdown, and neither a skill's nor a chain's.
 pub fn is_agent_file(file_name: &str) -> bool {
     file_name
         .strip_suffix(".md")
@@ -60,7 +59,7 @@ pub fn is_agent_file(file_name: &str) -> bool {
         && !file_name.eq_ignore_ascii_case("SKILL.md")
 }
 
-/// What an agent is called.
+/// The name by which an agent is called, its package included.
 pub fn runtime_name(agent: &super::Agent, file_name: &str) -> String {
     let name = agent.name.as_deref().unwrap_or_else(|| stem(file_name));
     match &agent.package {

@@ -1,16 +1,16 @@
-//! Files that mean to have frontmatter and do not have it where it belongs.
+//! Files whose authors meant them to have frontmatter, but whose frontmatter is not at the beginning.
 //!
-//! A note beside agents is a note. A file whose fence is misspelled, or not in its first line, was written as
-//! an agent, and its author is told where it went wrong.
+//! A note beside agents is left alone. A file with a misspelled fence, or with one that is not in its first line, was
+//! meant as an agent, and the finding names the line of the mistake.
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::fence::{line_at, lines};
 
-/// Lines in which a fence is looked for.
+/// The number of lines in which a fence is looked for.
 const MAX_LINES: u32 = 40;
 
-/// The refusal of a file without frontmatter, with the place of what was meant to be it.
+/// The refusal of a file without frontmatter, at the place where the author meant to begin it, if there is one.
 pub(super) fn sharpen(text: &str, refusal: Diagnostic) -> Diagnostic {
     if refusal.code != Code::FrontmatterMissing {
         return refusal;
@@ -18,7 +18,7 @@ pub(super) fn sharpen(text: &str, refusal: Diagnostic) -> Diagnostic {
     misplaced(text).unwrap_or(refusal)
 }
 
-/// What was meant to begin the frontmatter.
+/// A finding at the line that was meant to begin the frontmatter.
 fn misplaced(text: &str) -> Option<Diagnostic> {
     let text = text.trim_start_matches('\u{feff}');
     let mut is_first_text = true;
@@ -28,7 +28,7 @@ fn misplaced(text: &str) -> Option<Diagnostic> {
         if word.is_empty() {
             continue;
         }
-        // What stands in a block of code is an example.
+        // Lines in a block of code are an example.
         if word.starts_with("```") || word.starts_with("~~~") {
             return None;
         }
@@ -62,7 +62,7 @@ fn misplaced(text: &str) -> Option<Diagnostic> {
     None
 }
 
-/// Whether a line begins with a key and a colon.
+/// Returns true if a line begins with a key and a colon.
 fn is_key(line: &str) -> bool {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     line.split_once(':').is_some_and(|(key, value)| {
@@ -72,7 +72,7 @@ fn is_key(line: &str) -> bool {
     })
 }
 
-/// Whether a line is a key that every agent has.
+/// Returns true if a line is a key that every agent has.
 fn is_own_key(line: &str) -> bool {
     is_key(line) && (line.starts_with("name:") || line.starts_with("description:"))
 }

@@ -1,8 +1,8 @@
 //! Overrides: fields of agents set from outside their files, in pi's settings or in Grove's configuration.
 //!
-//! Both files give the same tree, so one reader serves both. Each field is taken by itself: a value of the
-//! wrong kind is a finding that names the agent and the field, and every other field still counts. `false`
-//! means that the agent is as if its file did not have the field.
+//! Both files give the same tree, so one reader serves both. Each field is taken by itself: a value of the wrong kind
+//! is a finding that names the agent and the field, and every other field still counts. `false` means that the agent is
+//! as if its file did not have the field.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use crate::diagnostic::Position;
 use crate::json;
 use crate::yaml::{Entry, Node, Value};
 
-/// What an override makes of one field.
+/// The new value of one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     field: Field,
@@ -24,76 +24,76 @@ pub struct Change {
 }
 
 impl Change {
-    /// Reads a value; nothing when it is of the wrong kind.
+    /// Reads a value; nothing if it is of the wrong kind.
     pub fn read(field: Field, value: &serde_json::Value) -> Option<Self> {
         let value = field.normalised(value)?;
         Some(Self { field, value })
     }
 
-    /// The field.
+    /// Returns the field that changes.
     pub const fn field(&self) -> Field {
         self.field
     }
 
-    /// The value as settings have it; `false` for what is cleared.
+    /// Returns the value as settings have it; `false` for a cleared field.
     pub const fn value(&self) -> &serde_json::Value {
         &self.value
     }
 
-    /// Makes the change to an agent's fields. Its text and whether it is switched off are not among them.
+    /// Makes the change to an agent's fields. The agent's text and its switch `disabled` are not among them.
     pub fn apply(&self, agent: &mut Agent) {
         self.field.apply(agent, &self.value);
     }
 }
 
-/// One field of one agent, and who sets it.
+/// One field of one agent, with the place that sets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Set {
-    /// What becomes of the field.
+    /// The new value of the field.
     pub change: Change,
-    /// Where it is written.
+    /// The place in the file.
     pub origin: Origin,
 }
 
-/// Everything that one file says about one agent.
+/// All overrides of one agent in one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentOverride {
     /// The agent's name, or its `id@root`.
     pub agent: String,
-    /// Where it is written.
+    /// The place in the file.
     pub origin: Origin,
-    /// Its fields.
+    /// The fields that it sets.
     pub fields: Vec<Set>,
 }
 
-/// What one file says about agents.
+/// All overrides of agents in one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overrides {
-    /// Whose file it is.
+    /// The scope of the file: whose settings it holds.
     pub scope: LayerScope,
-    /// The file.
+    /// The path of the file.
     pub file: PathBuf,
-    /// Agent by agent, in the order of the file.
+    /// The overrides of each agent, in the order of the file.
     pub agents: Vec<AgentOverride>,
-    /// Whether the agents that come with Grove are switched off, and who says so.
+    /// The switch that turns off the agents that come with Grove, and its place.
     pub disable_builtins: Option<(bool, Origin)>,
-    /// What agents have that say nothing of it themselves.
+    /// The model and thinking of agents that do not set them themselves.
     pub usual: UsualModel,
-    /// The models that agents may have.
+    /// The models that agents may use.
     pub model_scope: Option<ModelScope>,
 }
 
-/// The model and the thinking of agents that say nothing of it themselves.
+/// The model and the level of thinking of agents that do not set them themselves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UsualModel {
-    /// The model's name.
+    /// The name of the model.
     pub model: Option<String>,
-    /// How much it thinks.
+    /// The level of thinking.
     pub thinking: Option<String>,
 }
 
 impl Overrides {
-    /// Nothing.
+    /// Overrides that set nothing.
     pub fn none(scope: LayerScope, file: &Path) -> Self {
         Self {
             scope,
@@ -105,7 +105,7 @@ impl Overrides {
         }
     }
 
-    /// Whether nothing is said.
+    /// Returns true if the file overrides nothing.
     pub fn is_empty(&self) -> bool {
         self.agents.is_empty()
             && self.disable_builtins.is_none()
@@ -114,7 +114,7 @@ impl Overrides {
     }
 }
 
-/// How fields are spelled in a file.
+/// The spelling of fields in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spelling {
     /// As in frontmatter and in pi's settings: `fallbackModels`.
@@ -132,23 +132,23 @@ impl Spelling {
     }
 }
 
-/// What is wrong with one field of an override.
+/// The fault of one field of an override.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// No field has this name.
     Unknown,
-    /// The value is not what this field takes.
+    /// The value is not of the kind that this field takes.
     Kind(Field),
 }
 
 impl Fault {
-    /// Whether a key that settings cannot have is one that restricts an agent, or is nearly written so: that was meant.
+    /// Returns true if a key that settings cannot have is, or is nearly written as, a key that restricts an agent.
     pub fn loses_restriction(key: &str) -> bool {
         let row = FieldRow::of_file(misspelt(key).unwrap_or(key));
         row.is_some_and(|row| row.restricts)
     }
 
-    /// What becomes of a value that is not what a field takes, in words.
+    /// Returns in words how a value of the wrong kind is treated.
     pub fn outcome(field: Field) -> &'static str {
         match field.strictest_setting() {
             Some(_) => "the strictest reading is used",
@@ -157,7 +157,7 @@ impl Fault {
     }
 }
 
-/// Reads the fields of one agent's override; what is wrong is told with the key's place.
+/// Reads the fields of one agent's override; `wrong` gets each faulty entry.
 pub fn read_fields(
     entries: &[Entry],
     spelling: Spelling,
@@ -174,7 +174,7 @@ pub fn read_fields(
         if change.is_none() {
             wrong(entry, Fault::Kind(field));
         }
-        // What was to keep the agent from something must not be lost with its value.
+        // A restriction must not be lost because its value cannot be read.
         let strictest = || {
             let value = field.strictest_setting()?;
             Some(Change { field, value })

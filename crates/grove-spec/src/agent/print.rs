@@ -1,7 +1,7 @@
-//! Writing an agent file anew: the keys in one order, values plain where that is safe.
+//! Agent files written anew: the keys in a fixed order, values without quotes where that is safe.
 //!
-//! For files that Grove makes; a file that somebody wrote is changed by [`super::edit`], which leaves the rest
-//! as it is. Law: what is printed reads as the agent that was printed.
+//! Only files that Grove makes are printed; a file that a person wrote is changed by [`super::edit`], which leaves the
+//! rest as it is. Law: a printed agent is read back as the same agent.
 
 use super::fields::FieldRow;
 use super::{Agent, split_items};
@@ -9,7 +9,7 @@ use crate::diagnostic::Position;
 use crate::skill::print::map;
 use crate::yaml::{Entry, Node, Value, key};
 
-/// Where made entries stand: nowhere.
+/// The position of made entries, which are in no file.
 const NOWHERE: Position = Position::new(1, 1);
 
 /// A file of these keys and this body; `mark` is a comment above the keys.
@@ -28,7 +28,7 @@ pub fn markdown(entries: &[Entry], mark: Option<&str>, body: &str) -> String {
     out
 }
 
-/// A key with text.
+/// A key with a text value.
 pub fn text(name: &str, value: &str) -> Entry {
     entry(name, Node::text(value, NOWHERE))
 }
@@ -38,14 +38,14 @@ pub fn word(name: &str, value: &impl ToString) -> Entry {
     entry(name, Node::plain(value.to_string(), NOWHERE))
 }
 
-/// A key with a list.
+/// A key with a list as its value.
 pub fn list(name: &str, items: &[String]) -> Entry {
     let items = items.iter().map(|item| Node::text(item, NOWHERE)).collect();
     entry(name, Node::new(Value::List(items), NOWHERE))
 }
 
-/// A key with a list as one text with commas, as hosts read it that know no other; a list where commas would
-/// be read as another one.
+/// A key with a list as one text with commas, for hosts that read no other form; a list where the text would be read
+/// back as other items.
 pub fn commas(name: &str, items: &[String]) -> Entry {
     let joined = items.join(", ");
     if items.is_empty() || split_items(&joined) != items {
@@ -68,7 +68,7 @@ fn entry(name: &str, value: Node) -> Entry {
     }
 }
 
-/// Every key of an agent that says something, in the order in which they are written.
+/// The keys of an agent that have a value, in the order in which they are written.
 pub fn entries(agent: &Agent) -> Vec<Entry> {
     let written = FieldRow::in_files().filter_map(|row| {
         let value = row.written(agent)?;
@@ -149,7 +149,7 @@ mod tests {
                 tools,
                 extensions,
                 model,
-                // `false` is how one writes that there are none.
+                // `false` stands for an empty list.
                 skills: if skills == ["false"] { Vec::new() } else { skills },
                 skill_injection: if is_light { SkillInjection::Light } else { SkillInjection::Full },
                 system_prompt_mode: if is_append { PromptMode::Append } else { PromptMode::Replace },
@@ -171,7 +171,7 @@ mod tests {
             let parsed = parse(&file);
             prop_assert_eq!(&parsed.agent, &agent, "{}", file);
             prop_assert_eq!(&prompt_text(parsed.body(&file).unwrap()), &body, "{}", file);
-            // Printing what was read changes nothing.
+            // Printing a parsed agent changes nothing.
             let again = markdown(&entries(&parsed.agent), Some("# a mark"), &body);
             prop_assert_eq!(again, file);
         }

@@ -1,4 +1,4 @@
-//! pi's settings, as far as they are about agents.
+//! The parts of pi's settings that concern agents.
 
 use std::path::Path;
 
@@ -11,9 +11,9 @@ use crate::json;
 use crate::text::one_line;
 use crate::yaml::{Entry, Node};
 
-/// Reads what pi's settings say about agents: `subagents.agentOverrides` and `subagents.disableBuiltins`.
+/// Reads the settings of agents under `subagents`: overrides, `disableBuiltins`, the model scope and the usual model.
 ///
-/// A file that cannot be read is a finding, and so is each value of the wrong kind; neither breaks anything.
+/// A file that cannot be read is a finding, and so is each value of the wrong kind; the rest is still read.
 pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (Overrides, Vec<Diagnostic>) {
     let mut overrides = Overrides::none(scope, file);
     let mut diagnostics = Vec::new();
@@ -244,7 +244,7 @@ mod tests {
                     assert_eq!((said.len(), others.len()), (0, 3), "{key}: {value}");
                     continue;
                 }
-                // What restricts is there all the same, at its strictest.
+                // A restriction is kept all the same, in its strictest form.
                 let strictest = field.strictest_setting();
                 let kept = others.iter().filter(|(changed, _)| *changed == key);
                 let kept: Vec<&String> = kept.map(|(_, value)| value).take(1).collect();

@@ -1,4 +1,4 @@
-//! What agent files mean, and that an edit touches nothing else.
+//! Tests of the meaning of agent files, and that an edit changes nothing else.
 
 use proptest::prelude::*;
 
@@ -72,7 +72,7 @@ fn the_whole_of_a_pi_file() {
     assert_eq!(agent.skills, ["only"]);
     assert_eq!(agent.output, Some(OutputFile::None));
     assert_eq!(agent.default_reads, ["a.md", "b.md"]);
-    // A key without a value says nothing: it does not forbid nesting.
+    // A key without a value sets nothing: it does not forbid nesting.
     assert_eq!(agent.max_subagent_depth, None);
     assert_eq!(agent.model, None);
     assert_eq!(agent.completion_guard, Some(false));
@@ -357,7 +357,7 @@ fn the_items_of_a_list_that_stay_keep_their_comments() {
             assert_eq!(changed, Ok(lines(&after)), "{items:?}");
         }
     }
-    // What only looks like items and comments is one item's own text.
+    // Lines that only look like items and comments are the text of one item.
     let odd = "tools:\n  - |-\n    # a\n    - b\n  - c";
     let text = "# a\n- b";
     let changed = edit::set(&with(odd), "tools", &FieldValue::list([text, "d"]));
@@ -384,7 +384,7 @@ fn what_cannot_be_changed_alone_is_not_changed() {
     );
 }
 
-/// A key's lines, in any of the ways people write them.
+/// The lines of a key, in any of the ways in which people write them.
 fn piece() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "name: x\n",
@@ -405,7 +405,7 @@ fn between() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["", "", "\n", "# a comment\n", "\n# about: the next\n"])
 }
 
-/// A file's pieces: no key twice, comments and blank lines between.
+/// The pieces of a file: no key twice, comments and blank lines between.
 fn pieces() -> impl Strategy<Value = Vec<&'static str>> {
     prop::collection::vec((piece(), between()), 1..8).prop_map(|all| {
         let mut kept: Vec<&'static str> = Vec::new();
@@ -444,24 +444,24 @@ proptest! {
     ) {
         let key = old.split(':').next().unwrap_or_default().trim_matches('"');
         let before: String = before.into_iter().filter(|piece| *piece != old).collect();
-        // A key may stand in both halves; then the file is no file.
+        // A key may be in both halves; then the file is invalid.
         let after: String = after
             .into_iter()
             .filter(|piece| *piece != old && (piece.trim().is_empty() || !before.contains(piece)))
             .collect();
         let line_end = LINE_ENDS[end];
         let text = file(&format!("{before}{old}{after}"), line_end);
-        // A value that is not YAML is read up to the next key, so what follows it cannot always be moved.
+        // A value that is not YAML is read up to the next key, so the lines after it cannot always be moved.
         let repaired = text.contains("use when: a colon");
         if let Ok(changed) = edit::set(&text, key, &value) {
             let head = format!("---\n{before}").replace('\n', line_end);
             let tail = format!("{after}---\n\nmodel: not this\n---\nBody\n").replace('\n', line_end);
             prop_assert!(changed.starts_with(&head), "{changed}");
             prop_assert!(changed.ends_with(&tail), "{changed}");
-            // Setting it again changes nothing.
+            // Setting the value again changes nothing.
             prop_assert_eq!(edit::set(&changed, key, &value), Ok(changed.clone()));
         } else {
-            // Only what no line can say, or what is not YAML by itself, may be refused.
+            // Only values that no line can express, or that are not YAML by themselves, may be refused.
             let fine = matches!(&value, FieldValue::Text(text) if text.chars().all(|c| c.is_ascii_lowercase()));
             prop_assert!(!fine || repaired, "{text}");
         }

@@ -8,8 +8,8 @@ use crate::text::one_line;
 /// All levels, the least first.
 pub const LEVELS: [&str; 6] = ["off", "minimal", "low", "medium", "high", "xhigh"];
 
-/// The finding about a level that nobody knows; a run goes on without thinking. The word is kept: another host may
-/// know it.
+/// The finding about a level that Grove does not know; a run goes on without thinking. The word is kept, since another
+/// host may know it.
 pub fn unknown_level(agent: &Agent) -> Option<Diagnostic> {
     let word = agent.thinking.as_deref()?;
     if LEVELS.contains(&word) {

@@ -1,13 +1,13 @@
-//! New chain files, and other steps for one that is there.
+//! New chain files, and new steps for an existing one.
 //!
-//! A new chain is a `.chain.md` if that can say it. Other steps leave everything else byte for byte as it is.
+//! A new chain is a `.chain.md` if that format can express it. New steps leave everything else byte for byte as it is.
 
 use serde_json::{Value, json};
 
 use super::step_edit::{self, Kept};
 use super::{Chain, Format, Parsed, parse, print};
 
-/// A chain from its name and its steps as JSON, or what is wrong with them.
+/// A chain from its name and its steps as JSON. The error is the first fault in them.
 pub fn create(
     name: &str,
     package: Option<&str>,
@@ -25,7 +25,7 @@ pub fn create(
     })
 }
 
-/// The file with other steps, or what is wrong with them; the same text when it has these already.
+/// The file with other steps; the same text if it has these already. The error is the first fault in them.
 pub fn with_steps(text: &str, format: Format, steps: &Value) -> Result<String, String> {
     let old =
         sound(parse(text, format)).map_err(|why| format!("the chain cannot be read: {why}"))?;
@@ -39,7 +39,7 @@ pub fn with_steps(text: &str, format: Format, steps: &Value) -> Result<String, S
     if format == Format::Markdown && print::markdown(&wanted).is_err() {
         return Err("these steps can only be written in a `.chain.json`".to_owned());
     }
-    // What stays in the file can read otherwise beside new text: then it is all written anew.
+    // The kept parts can have another meaning beside new text; then all steps are written anew.
     for kept in [kept, Kept::default()] {
         let changed = match format {
             Format::Markdown => step_edit::markdown(text, &wanted.steps, kept),
@@ -52,7 +52,7 @@ pub fn with_steps(text: &str, format: Format, steps: &Value) -> Result<String, S
     Err("the file is written in a way that does not allow changing its steps alone".to_owned())
 }
 
-/// A chain that can be run as it is written.
+/// Returns a chain that can be run as it is written, or the first error.
 fn sound(parsed: Parsed) -> Result<Chain, String> {
     match parsed.diagnostics.iter().find(|finding| finding.is_error()) {
         Some(finding) => Err(finding.message.clone()),

@@ -1,14 +1,14 @@
-//! Changing name, package or description of a chain file and no other byte.
+//! Changes of the name, package or description of a chain file and of no other byte.
 //!
-//! A `.chain.md` is changed as an agent file is. In a `.chain.json` the bytes of one member are replaced; as
-//! there, the result is read again, and an edit that would change anything else is refused.
+//! A `.chain.md` is changed as an agent file is. In a `.chain.json` the bytes of one member are replaced; in both, the
+//! result is read again, and an edit that would change anything else is refused.
 
 use crate::agent::edit::{self as lines, EditRefusal, FieldValue};
 use crate::json::{self, Member};
 
 use super::{Chain, Format, is_head_key, parse};
 
-/// The file with one of the three keys set; the same text when it is set so already.
+/// The file with one of the three keys set; the same text if it is set so already.
 pub fn set(text: &str, format: Format, key: &str, value: &str) -> Result<String, EditRefusal> {
     require_key(key)?;
     let changed = match format {
@@ -18,7 +18,7 @@ pub fn set(text: &str, format: Format, key: &str, value: &str) -> Result<String,
     checked(text, changed, format, key)
 }
 
-/// The file without one of the three keys; the same text when it is not there.
+/// The file without one of the three keys; the same text if the key is not there.
 pub fn remove(text: &str, format: Format, key: &str) -> Result<String, EditRefusal> {
     require_key(key)?;
     let changed = match format {
@@ -32,7 +32,7 @@ fn require_key(key: &str) -> Result<(), EditRefusal> {
     is_head_key(key).then_some(()).ok_or(EditRefusal::Key)
 }
 
-/// The change, if nothing but the key means something else.
+/// Returns the changed text, if only the key has another meaning.
 fn checked(text: &str, changed: String, format: Format, key: &str) -> Result<String, EditRefusal> {
     let without_key = |text: &str| {
         let mut chain: Chain = parse(text, format).chain;
@@ -76,7 +76,7 @@ fn set_member(text: &str, key: &str, value: &str) -> Result<String, EditRefusal>
         let new = if is_same { old } else { &written };
         return Ok(format!("{before}{new}{}", piece(member.end, text.len())));
     }
-    // A new one stands after the first, or alone, with the same space before it.
+    // A new member is put after the first, or alone, with the same space before it.
     let open = text.find('{').ok_or(EditRefusal::Unreadable)? + 1;
     let Some(first) = members.first() else {
         let rest = piece(open, text.len());
@@ -93,7 +93,7 @@ fn remove_member(text: &str, key: &str) -> Result<String, EditRefusal> {
     let Some((at, member)) = at.and_then(|at| Some((at, members.get(at)?))) else {
         return Ok(text.to_owned());
     };
-    // The comma goes with it: the one before, or for the first the one after.
+    // A comma goes with the member: the one before it, or for the first member the one after it.
     let before = at.checked_sub(1).and_then(|at| members.get(at));
     let (from, to) = match (before, members.get(at + 1)) {
         (Some(before), _) => (before.end, member.end),

@@ -31,11 +31,11 @@ impl StepReader<'_> {
         Some(name)
     }
 
-    /// The text of a task, whose line ends and blanks are its author's.
+    /// Reads the text of a task, which keeps the line ends and blanks of its author.
     pub(super) fn instructions(&mut self, entry: &Entry) -> Option<String> {
         let text = self.raw_text(entry)?;
         let clean = without_controls(&text).into_owned();
-        // The body of a Markdown file was looked through already.
+        // The body of a Markdown file has been checked already.
         if clean != text && self.format == Format::Json {
             let message = "control characters in `task` were left out";
             self.report(Code::ControlCharacters, entry.value.position, message);
@@ -105,7 +105,7 @@ impl StepReader<'_> {
         None
     }
 
-    /// A contract is about the work of one task; one for several would be judged from a union that nobody answers for.
+    /// Refuses a contract for several tasks: it is about one task, and no task is responsible for the work of all.
     pub(super) fn acceptance_of_several(&mut self, entry: &Entry) -> Option<Acceptance> {
         let acceptance = self.acceptance(entry);
         if acceptance.is_some() {
@@ -116,7 +116,7 @@ impl StepReader<'_> {
         acceptance
     }
 
-    /// A list of anything.
+    /// Reads a list of values of any kind.
     pub(super) fn values(&mut self, entry: &Entry) -> Option<Vec<JsonValue>> {
         match json::value_of(&entry.value) {
             JsonValue::Array(values) => Some(values),
@@ -128,13 +128,13 @@ impl StepReader<'_> {
         }
     }
 
-    /// A list, or text with commas; `false` and nothing at all mean none, `true` means the agent's own.
+    /// Reads a list, or text with commas. `false` means an empty list, and `true` means the agent's own list.
     pub(super) fn list(&mut self, entry: &Entry) -> Option<Vec<String>> {
         match (&entry.value.value, switch(entry)) {
             (_, Some(true)) => None,
             (_, Some(false)) => Some(Vec::new()),
             (Value::Text(_), None) if entry.value.is_null() => {
-                // In Markdown the key alone is how one writes none; JSON has `false` for it.
+                // In Markdown the key without a value means an empty list; in JSON, `false` does.
                 (self.format == Format::Markdown).then(Vec::new)
             }
             (Value::Text(_), None) => {
@@ -160,7 +160,7 @@ impl StepReader<'_> {
         }
     }
 
-    /// Text on one line that is not blank.
+    /// Reads text as one line; blank text counts as absent.
     pub(super) fn text(&mut self, entry: &Entry) -> Option<String> {
         let text = self.raw_text(entry)?;
         let clean = without_controls(&text);
@@ -179,7 +179,7 @@ impl StepReader<'_> {
         text
     }
 
-    /// Everything in a line of Markdown is text; JSON tells `42` from `"42"`.
+    /// Returns a node's text: every value in Markdown is text; JSON tells `42` from `"42"`.
     pub(super) fn as_text<'n>(&self, node: &'n Node) -> Option<&'n str> {
         match self.format {
             Format::Markdown => node.as_text(),
@@ -256,7 +256,7 @@ impl StepReader<'_> {
     }
 }
 
-/// `true` or `false`, also in quotes, for keys whose other values are text.
+/// Returns `true` or `false`, also from quotes, for keys whose other values are text.
 fn switch(entry: &Entry) -> Option<bool> {
     match entry.value.as_text()?.trim() {
         "true" => Some(true),

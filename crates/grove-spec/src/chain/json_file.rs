@@ -8,7 +8,7 @@ use crate::json;
 use crate::text::one_line;
 use crate::yaml::{Entry, Node, Value};
 
-/// The list of steps; the second is what the tool that makes chains calls it.
+/// The keys for the list of steps; the second is used by the tool that makes chains.
 pub(super) const STEPS: [&str; 2] = ["chain", "steps"];
 
 pub(super) fn read(text: &str) -> Parsed {

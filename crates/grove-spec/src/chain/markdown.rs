@@ -1,7 +1,7 @@
 //! `.chain.md`: frontmatter, then a heading `## agent` for each step, its settings, an empty line, its task.
 //!
-//! Headings in code blocks are text. A code block that is never closed is none, so that a forgotten fence does
-//! not swallow the steps after it.
+//! Headings in code blocks are text. A code block that is never closed does not count as one, so that a forgotten fence
+//! does not swallow the steps after it.
 
 use super::json_file::STEPS;
 use super::step_fields::{Role, StepReader};
@@ -15,7 +15,7 @@ use crate::skill::body;
 use crate::text::without_controls;
 use crate::yaml::{self, Entry, Node};
 
-/// The keys that a step may have here, as they are written; any case will do.
+/// The keys that a step may have here, as they are written; any case is accepted.
 pub(super) const KEYS: [&str; 13] = [
     "phase",
     "label",
@@ -32,7 +32,7 @@ pub(super) const KEYS: [&str; 13] = [
     "acceptance",
 ];
 
-/// Keys that are said in another way here, or only in a `.chain.json`.
+/// Keys that are expressed in another way here, or only in a `.chain.json`.
 const ELSEWHERE: [&str; 6] = ["agent", "task", "count", "parallel", "expand", "collect"];
 
 pub(super) fn read(text: &str) -> Parsed {
@@ -47,7 +47,7 @@ pub(super) fn read(text: &str) -> Parsed {
             .into_iter()
             .partition(|entry| is_head_key(&entry.key));
         read_head(heads, &mut chain, &mut diagnostics);
-        // In a `.chain.json` these hold the steps; here they are under headings.
+        // In a `.chain.json` these hold the steps; here the steps are under headings.
         let (steps, others): (Vec<Entry>, Vec<Entry>) = others
             .into_iter()
             .partition(|entry| STEPS.contains(&&*entry.key));
@@ -59,7 +59,7 @@ pub(super) fn read(text: &str) -> Parsed {
         }));
         let kept = others.iter();
         chain.extra = kept
-            // What looks like a number in YAML is somebody's text.
+            // A value that looks like a number in YAML is kept as the author's text.
             .map(|entry| (entry.key.to_string(), json::words_of(&entry.value)))
             .collect();
     }
@@ -71,7 +71,7 @@ pub(super) fn read(text: &str) -> Parsed {
     Parsed { chain, diagnostics }
 }
 
-/// Where the steps of a file begin, in bytes.
+/// The byte offsets of the steps of a file.
 pub(super) fn step_starts(text: &str) -> Option<Vec<usize>> {
     let fenced = fence::split(text).ok()?;
     let lines = Lines::of(fenced.body, 1);
@@ -83,10 +83,10 @@ pub(super) fn step_starts(text: &str) -> Option<Vec<usize>> {
 /// The lines of a body with their numbers.
 struct Lines<'a> {
     all: Vec<&'a str>,
-    /// Where each begins, in bytes of the body.
+    /// The byte offset of each line in the body.
     starts: Vec<usize>,
     first: u32,
-    /// Whether each line is in a code block, its fences included.
+    /// True for each line in a code block, its fences included.
     in_code: Vec<bool>,
 }
 
@@ -123,7 +123,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Which lines are in code blocks that are closed.
+/// Returns for each line true if it is in a closed code block.
 pub(super) fn code_lines(lines: &[&str]) -> Vec<bool> {
     let mut in_code = vec![false; lines.len()];
     let mut at = 0;
@@ -149,7 +149,7 @@ pub(super) fn code_lines(lines: &[&str]) -> Vec<bool> {
     in_code
 }
 
-/// The mark and length of a fence, and what stands after it.
+/// The mark and length of a fence, and the text after it.
 fn fence_of(line: &str) -> Option<(char, usize, &str)> {
     let inner = line.trim_start_matches(' ');
     let mark = inner.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -258,8 +258,8 @@ fn read_step(
     Step::One(Box::new(task))
 }
 
-/// A line of a step's settings. What has a key that nobody knows is one only where an empty line ends the settings:
-/// otherwise it may as well be the task.
+/// Reads a line of a step's settings. A line with an unknown key is a setting only if an empty line ends the settings;
+/// otherwise it may be the beginning of the task.
 fn setting(line: &str, is_ended: bool) -> Option<(&str, &str)> {
     let (key, value) = line.split_once(':')?;
     let key = key.trim();

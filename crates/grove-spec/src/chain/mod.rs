@@ -1,8 +1,8 @@
 //! Chain files: steps for agents, one after another, side by side, or once for each item of a list.
 //!
-//! `.chain.md` has a heading for each step; `.chain.json` can say everything. Both are read into one [`Chain`]
-//! and held to the same rules. Running chains is not done here. A known key with a value of the wrong kind makes
-//! a chain invalid: what would run otherwise than it is written should not run. Unknown keys are kept and said.
+//! `.chain.md` has a heading for each step; `.chain.json` can express every chain. Both are read into one [`Chain`] and
+//! held to the same rules. Chains are not run here. A known key with a value of the wrong kind makes a chain invalid,
+//! since it would not run as it is written. Unknown keys are kept and reported.
 
 pub mod compose;
 pub mod edit;
@@ -30,21 +30,21 @@ use crate::diagnostic::{Diagnostic, Position};
 use crate::frontmatter;
 use crate::yaml::Entry;
 
-/// Steps of one chain that are read.
+/// The most steps of one chain that are read.
 pub const MAX_STEPS: usize = 200;
-/// Tasks of one step, each counted as often as it is to run.
+/// The most tasks of one step, each counted as often as it is to run.
 pub const MAX_TASKS: usize = 100;
-/// Items of a list for each of which a step may run.
+/// The most items of a list that a step may run for.
 pub const MAX_ITEMS: u64 = 1_000;
 
-/// What a chain file says.
+/// The contents of a chain file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chain {
-    /// Its name without the package.
+    /// The name without the package.
     pub name: Option<String>,
-    /// Normalised; the chain is called `package.name`.
+    /// The package, normalised; the chain is called `package.name`.
     pub package: Option<String>,
-    /// What it is for.
+    /// The purpose of the chain.
     pub description: Option<String>,
     /// The steps in order.
     pub steps: Vec<Step>,
@@ -54,78 +54,78 @@ pub struct Chain {
     pub intro: String,
 }
 
-/// One step.
+/// One step of a chain.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// One task.
+    /// A step with one task.
     One(Box<Task>),
     /// Several tasks side by side.
     Parallel(Box<Group>),
-    /// The same task for each item of a list that an earlier step gave.
+    /// The same task for each item of a list that an earlier step returned.
     FanOut(Box<FanOut>),
 }
 
-/// A task for an agent. What is not given is as the agent has it.
+/// A task for an agent. A setting that is not given is the agent's.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Task {
-    /// Whose task it is.
+    /// The name of the agent.
     pub agent: String,
-    /// What to do; `{previous}` and the like stand for what is known only then.
+    /// The instructions; `{previous}` and similar references are filled in when the step runs.
     pub task: Option<String>,
     /// The part of the work that it belongs to.
     pub phase: Option<String>,
-    /// What it is called while it runs.
+    /// The name of the task while it runs.
     pub label: Option<String>,
-    /// `as`: what its output is called in later steps.
+    /// `as`: the name of its output in later steps.
     pub output_name: Option<String>,
-    /// What its output must look like.
+    /// The schema that its output must match.
     pub output_schema: Option<OutputSchema>,
-    /// Where it works.
+    /// The folder in which it works.
     pub cwd: Option<String>,
-    /// Where its answer is written.
+    /// The file for its answer.
     pub output: Option<OutputFile>,
-    /// What the next step gets of an answer that is written.
+    /// The result that the next step gets of an answer that is written to a file.
     pub output_mode: Option<OutputMode>,
-    /// Files to read first; an empty list means none, whatever the agent has.
+    /// Files to read first, in place of the agent's; an empty list means none.
     pub reads: Option<Vec<String>>,
-    /// Whether it reports its progress.
+    /// Set if it reports its progress.
     pub progress: Option<bool>,
     /// Skills in place of the agent's; an empty list means none.
     pub skills: Option<Vec<String>>,
     /// The model in place of the agent's.
     pub model: Option<String>,
-    /// What drives it, in place of the agent's choice.
+    /// The engine that drives it, in place of the agent's.
     pub engine: Option<String>,
-    /// When it counts as done.
+    /// The proof that its work must have before it counts as done.
     pub acceptance: Option<Acceptance>,
-    /// Whether it has a working tree of its own, whatever its step or the request says.
+    /// True for a working tree of its own and false for none, in place of the setting of its step or request.
     pub worktree: Option<bool>,
-    /// The commit that this tree begins from, in place of where the steps before it lead.
+    /// The commit that this tree begins from, in place of the result of the steps before it.
     pub base_ref: Option<String>,
-    /// How often it runs, side by side.
+    /// The number of times it runs, side by side.
     pub count: Option<u64>,
-    /// Keys that nobody here knows, as written.
+    /// Keys that Grove does not know, as written.
     pub unknown: Vec<(String, Value)>,
-    /// Where it and its keys stand.
+    /// The positions of the task and its keys.
     pub places: TaskPlaces,
 }
 
-/// Where a task and its keys stand; a key that is not written stands where the task does.
+/// The positions of a task and its keys; a key that is not written has the position of the task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TaskPlaces {
-    /// The whole task.
+    /// The position of the whole task.
     pub whole: Place,
-    /// Whose it is.
+    /// The position of `agent`.
     pub agent: Place,
-    /// The text of what is to be done.
+    /// The position of the task's text.
     pub text: Place,
-    /// What it is called while it runs.
+    /// The position of `label`.
     pub label: Place,
-    /// `as`.
+    /// The position of `as`.
     pub output_name: Place,
-    /// The skills.
+    /// The position of the skills.
     pub skills: Place,
-    /// The model.
+    /// The position of `model`.
     pub model: Place,
 }
 
@@ -144,91 +144,91 @@ impl TaskPlaces {
     }
 }
 
-/// What an output must look like.
+/// The schema that an output must match.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum OutputSchema {
-    /// As a JSON schema in this file says, relative to the chain's.
+    /// The path of a file with the JSON schema, relative to the chain's.
     File(String),
-    /// As this JSON schema says.
+    /// The JSON schema itself, as written.
     Inline(Value),
 }
 
-/// Several tasks side by side.
+/// Several tasks that run side by side.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Group {
-    /// The tasks.
+    /// The tasks of the group.
     pub tasks: Vec<Task>,
-    /// How they run.
+    /// The settings for all of them.
     pub settings: GroupSettings,
 }
 
-/// How tasks run side by side.
+/// The settings of tasks that run side by side.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GroupSettings {
     /// The part of the work that they belong to.
     pub phase: Option<String>,
-    /// What they are called while they run.
+    /// The name of the tasks while they run.
     pub label: Option<String>,
-    /// How many run at a time.
+    /// The number of tasks that run at a time.
     pub concurrency: Option<u64>,
-    /// Whether the first failure ends them.
+    /// Set if the first failure ends them all.
     pub fail_fast: Option<bool>,
-    /// Whether each has a working tree of its own.
+    /// Set if each has a working tree of its own.
     pub worktree: Option<bool>,
-    /// The commit that these trees begin from, in place of where the steps before them lead.
+    /// The commit that these trees begin from, in place of the result of the steps before them.
     pub base_ref: Option<String>,
-    /// Where they work.
+    /// The folder in which they work.
     pub cwd: Option<String>,
-    /// When they count as done.
+    /// The proof that their work must have before it counts as done.
     pub acceptance: Option<Acceptance>,
-    /// Keys that nobody here knows, as written.
+    /// Keys that Grove does not know, as written.
     pub unknown: Vec<(String, Value)>,
-    /// Where the step stands.
+    /// The position of the step.
     pub place: Place,
 }
 
 /// The same task for each item of a list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FanOut {
-    /// The list.
+    /// The list that the task is repeated for.
     pub expand: Expand,
-    /// The task.
+    /// The task that is repeated.
     pub template: Task,
-    /// What becomes of the outputs.
+    /// The treatment of the outputs.
     pub collect: Collect,
-    /// How they run.
+    /// The settings for all of the tasks.
     pub settings: GroupSettings,
 }
 
 /// The list of a [`FanOut`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Expand {
-    /// The output of an earlier step; nothing where the items are written here.
+    /// The name of an earlier step's output; empty if the items are written here.
     pub output: String,
-    /// Where in it the list is, as a JSON pointer.
+    /// The JSON pointer to the list in that output.
     pub path: String,
     /// The items themselves, in place of an output.
     pub items: Option<Vec<Value>>,
-    /// What an item is called in the task; `item` by default.
+    /// The name of an item in the task; `item` by default.
     pub item: Option<String>,
-    /// What tells items apart, as a JSON pointer into an item.
+    /// The JSON pointer to the part of an item that identifies it.
     pub key: Option<String>,
-    /// How many items there may be.
+    /// The most items that there may be.
     pub max_items: Option<u64>,
-    /// What an empty list means.
+    /// The effect of an empty list.
     pub on_empty: Option<OnEmpty>,
-    /// Keys that nobody here knows, as written.
+    /// Keys that Grove does not know, as written.
     pub unknown: Vec<(String, Value)>,
 }
 
-/// What an empty list means.
+/// The effect of an empty list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnEmpty {
-    /// Nothing is run and an empty list is collected.
+    /// No task is run and an empty list is collected.
     Skip,
-    /// The step fails.
+    /// The step counts as failed.
     Fail,
 }
 
@@ -238,20 +238,20 @@ impl Choice for OnEmpty {
     const OVERRIDE_TAKES: &'static str = Self::TAKES;
 }
 
-/// What becomes of the outputs of a [`FanOut`].
+/// The treatment of the outputs of a [`FanOut`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Collect {
-    /// `as`: what the list of outputs is called in later steps.
+    /// `as`: the name of the list of outputs in later steps.
     pub output_name: String,
-    /// Where `as` stands.
+    /// The position of `as`.
     pub output_name_place: Place,
-    /// What the list must look like.
+    /// The schema that the list must match.
     pub output_schema: Option<OutputSchema>,
-    /// Keys that nobody here knows, as written.
+    /// Keys that Grove does not know, as written.
     pub unknown: Vec<(String, Value)>,
 }
 
-/// A place in the file. All are equal: where something is written is no part of what it says.
+/// A position in the file. All are equal, so that two chains with the same meaning are equal.
 #[derive(Debug, Clone, Copy)]
 pub struct Place(pub Position);
 
@@ -279,7 +279,7 @@ impl Step {
         }
     }
 
-    /// What it asks of work before that counts: each of its tasks, and all of them.
+    /// Returns what each task, and the step as a whole, must prove about its work.
     pub fn acceptances(&self) -> impl Iterator<Item = &Acceptance> {
         let of_all = match self {
             Self::One(_) => None,
@@ -292,7 +292,7 @@ impl Step {
             .chain(of_all)
     }
 
-    /// The names that later steps can call its outputs by, and where they are given.
+    /// Returns the names of its outputs for later steps, with their positions.
     pub fn output_names(&self) -> Vec<(&str, Place)> {
         if let Self::FanOut(fan_out) = self {
             let collect = &fan_out.collect;
@@ -314,14 +314,14 @@ impl Serialize for Chain {
 /// A chain file as read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
-    /// What was understood; to be used only when no finding is an error.
+    /// The chain; to be used only if no finding is an error.
     pub chain: Chain,
-    /// What was found.
+    /// Findings about the file.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Parsed {
-    /// Whether the chain can be run as it is written.
+    /// Returns true if the chain can be run as it is written.
     pub fn is_valid(&self) -> bool {
         !self.diagnostics.iter().any(Diagnostic::is_error)
     }
@@ -334,7 +334,7 @@ impl Parsed {
     }
 }
 
-/// What is wrong with how steps that are in no file speak of each other.
+/// Returns the faults in the references between steps that are in no file.
 pub fn wrong_references(steps: &[Step]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     references::check(steps, Format::Json, &mut diagnostics);
@@ -353,18 +353,18 @@ pub fn parse(text: &str, format: Format) -> Parsed {
         Format::Json => json_file::read(text),
     };
     references::check(&parsed.chain.steps, format, &mut parsed.diagnostics);
-    // People read a file from its top.
+    // The findings are sorted by line, since people read a file from its top.
     parsed
         .diagnostics
         .sort_by_key(|finding| finding.position.map(|at| at.line));
     parsed
 }
 
-/// Name, package and description, read as an agent's are.
+/// Reads name, package and description as an agent's are read.
 fn read_head(entries: Vec<Entry>, chain: &mut Chain, diagnostics: &mut Vec<Diagnostic>) {
     let mut found = Vec::new();
     let head = agent_fields::read(entries, Position::new(1, 1), &mut found);
-    // A description is the agent's choice and a chain's duty.
+    // A description is optional for an agent but required for a chain.
     found.retain(|finding| finding.code != Code::DescriptionMissing);
     let judged = found.iter().any(Diagnostic::is_error);
     diagnostics.extend(found);

@@ -1,21 +1,21 @@
-//! What a chain is called, and by which file.
+//! The names of chains and of their files.
 
 use super::Chain;
 
-/// How a chain is written.
+/// The format of a chain file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Format {
-    /// `.chain.json`, which goes first where both are there.
+    /// `.chain.json`, which takes precedence if a chain has both files.
     Json,
-    /// `.chain.md`.
+    /// `.chain.md`, for chains without groups and fan-outs.
     Markdown,
 }
 
 impl Format {
-    /// Both, the stronger first.
+    /// Both formats, the one that takes precedence first.
     pub const ALL: [Self; 2] = [Self::Json, Self::Markdown];
 
-    /// The format of a file of this name, if it is a chain's.
+    /// Returns the format of a file of this name, if it is a chain's.
     pub fn of(file_name: &str) -> Option<Self> {
         let is = |format: &Self| {
             let stem = file_name.strip_suffix(format.ending());
@@ -24,7 +24,7 @@ impl Format {
         Self::ALL.into_iter().find(is)
     }
 
-    /// How its files' names end.
+    /// Returns the ending of the names of its files.
     pub const fn ending(self) -> &'static str {
         match self {
             Self::Json => ".chain.json",
@@ -33,12 +33,12 @@ impl Format {
     }
 }
 
-/// Whether a file of this name is a chain's.
+/// Returns true if a file of this name is a chain's.
 pub fn is_chain_file(file_name: &str) -> bool {
     Format::of(file_name).is_some()
 }
 
-/// A file's name or path without the ending.
+/// Returns a file's name or path without the ending.
 pub fn stem(file_name: &str) -> &str {
     let format = Format::of(file_name);
     format
@@ -46,7 +46,7 @@ pub fn stem(file_name: &str) -> &str {
         .unwrap_or(file_name)
 }
 
-/// What a chain is called; its file's name where it has none.
+/// Returns the name by which a chain is called, its package included; a chain without a name has its file's.
 pub fn runtime_name(chain: &Chain, file_name: &str) -> String {
     let name = chain.name.as_deref().unwrap_or_else(|| stem(file_name));
     match &chain.package {

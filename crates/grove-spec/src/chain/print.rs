@@ -1,4 +1,4 @@
-//! A chain as a file. What is printed is read as the same chain.
+//! A chain as a file. Law: a printed chain is read back as the same chain.
 
 use std::fmt::Write as _;
 
@@ -8,17 +8,17 @@ use super::{Chain, Expand, FanOut, Format, Group, Step, parse};
 use crate::skill::print::{double_quoted, scalar_text};
 use crate::yaml::Scalar;
 
-/// A `.chain.md` cannot say everything that a chain can be.
+/// An error for a chain that a `.chain.md` cannot express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotInMarkdown;
 
-/// The chain as a `.chain.json`.
+/// Returns the chain as a `.chain.json`.
 pub fn json(chain: &Chain) -> String {
     let text = serde_json::to_string_pretty(chain).unwrap_or_default();
     format!("{text}\n")
 }
 
-/// The object of a `.chain.json`.
+/// Returns the object of a `.chain.json`.
 pub(super) fn value(chain: &Chain) -> Value {
     let mut file = Map::new();
     put(&mut file, "name", chain.name.as_ref());
@@ -32,7 +32,7 @@ pub(super) fn value(chain: &Chain) -> Value {
     file.into()
 }
 
-/// The chain as a `.chain.md`, if that can say it: groups and fan-outs it cannot.
+/// Returns the chain as a `.chain.md`, if that can express it: it has no groups and fan-outs.
 pub fn markdown(chain: &Chain) -> Result<String, NotInMarkdown> {
     let mut text = String::from("---\n");
     let head = [
@@ -61,7 +61,7 @@ pub fn markdown(chain: &Chain) -> Result<String, NotInMarkdown> {
         text.push('\n');
         text.push_str(&step_markdown(step)?);
     }
-    // Texts can hold what means something else in a file of lines: only reading it again tells.
+    // Text in a chain can look like part of the file's form, which only reading the file again can tell.
     let read = parse(&text, Format::Markdown);
     if read.chain == *chain {
         Ok(text)
@@ -82,7 +82,7 @@ fn scalar(text: &str) -> String {
     }
 }
 
-/// A step as it stands in a `.chain.md`.
+/// Returns a step as text of a `.chain.md`.
 pub(super) fn step_markdown(step: &Step) -> Result<String, NotInMarkdown> {
     let Step::One(task) = step else {
         return Err(NotInMarkdown);
@@ -103,7 +103,7 @@ pub(super) fn step_markdown(step: &Step) -> Result<String, NotInMarkdown> {
     for (key, value) in &task.unknown {
         let _ = writeln!(text, "{key}: {}", value.as_str().unwrap_or_default());
     }
-    // The empty line is what ends the settings, also where there is no task.
+    // The empty line ends the settings, so it is written even without a task.
     text.push('\n');
     if let Some(task) = &task.task {
         let _ = writeln!(text, "{task}");
@@ -111,7 +111,7 @@ pub(super) fn step_markdown(step: &Step) -> Result<String, NotInMarkdown> {
     Ok(text)
 }
 
-/// A value as it stands after its key.
+/// A value as it is written after its key.
 fn line(value: &Value) -> Result<String, NotInMarkdown> {
     match value {
         Value::String(text) => Ok(text.clone()),
@@ -124,7 +124,7 @@ fn line(value: &Value) -> Result<String, NotInMarkdown> {
     }
 }
 
-/// A step as an object of a `.chain.json`.
+/// Returns a step as an object of a `.chain.json`.
 pub fn step_json(step: &Step) -> Value {
     match step {
         Step::One(task) => task.keys().into(),
@@ -155,7 +155,7 @@ fn expand_json(expand: &Expand) -> Value {
     let mut object = Map::new();
     let keys = expand.keys();
     if let Some(items) = &expand.items {
-        // One without items is a list all the same.
+        // A list without items must stay a list.
         object.insert("items".to_owned(), items.clone().into());
     } else {
         let from = json!({"output": expand.output, "path": expand.path});

@@ -1,4 +1,4 @@
-//! Whether the steps of a chain can speak of each other as they do.
+//! The check of references between the steps of a chain.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::text::one_line;
 
-/// What may stand in braces in every task.
+/// The names that may be in braces in every task.
 const KNOWN: [&str; 4] = ["task", "previous", "chain_dir", "outputs"];
 
-/// Whether a text can be the name of an output or of an item.
+/// Returns true if a text can be the name of an output or of an item.
 pub(super) fn is_identifier(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Whether a text is a JSON pointer.
+/// Returns true if a text is a JSON pointer.
 pub(super) fn is_pointer(text: &str) -> bool {
     let is_part = |part: &str| {
         let mut escapes = part.split('~').skip(1);
@@ -26,7 +26,7 @@ pub(super) fn is_pointer(text: &str) -> bool {
     text.is_empty() || (text.starts_with('/') && text.split('/').skip(1).all(is_part))
 }
 
-/// Reports names that stand twice and outputs that nobody gave yet.
+/// Reports repeated names, and references to outputs that no earlier step gives.
 pub(super) fn check(steps: &[Step], format: Format, diagnostics: &mut Vec<Diagnostic>) {
     // The first step that gives each name.
     let mut given: BTreeMap<&str, (usize, Place)> = BTreeMap::new();
@@ -36,7 +36,7 @@ pub(super) fn check(steps: &[Step], format: Format, diagnostics: &mut Vec<Diagno
                 continue;
             }
             if let Some((_, first)) = given.get(name) {
-                // What was typed or asked for is on one line.
+                // Steps that were typed on a command line or sent in a request are all on one line.
                 let other = match first.0.line {
                     line if line == place.0.line => "another output".to_owned(),
                     line => format!("the output of line {line}"),
@@ -83,7 +83,7 @@ pub(super) fn check(steps: &[Step], format: Format, diagnostics: &mut Vec<Diagno
     diagnostics.extend(broken);
 }
 
-/// What in a task is written nearly like a part of `name` and would be told as it stands.
+/// Findings about marks in a task that are written nearly like a part of `name`, but would be passed on as text.
 fn broken_in(task: &Task, name: &str, format: Format) -> Vec<Diagnostic> {
     let broken = lines_of(task, format).flat_map(|(line, place)| {
         let broken = broken_marks(line, name);
@@ -106,13 +106,13 @@ fn broken_in(task: &Task, name: &str, format: Format) -> Vec<Diagnostic> {
     broken.map(finding).collect()
 }
 
-/// Something in braces that is no part of a value, although it begins like one.
+/// A mark in braces that begins like a part of a value but is not one.
 struct BrokenMark<'a> {
     mark: &'a str,
     is_closed: bool,
 }
 
-/// The broken marks of a line that begin with `name`. Braces of program text, as `{name: 1}`, are none.
+/// The broken marks of a line that begin with `name`. Braces of program text, such as `{name: 1}`, do not count.
 fn broken_marks<'a>(line: &'a str, name: &str) -> impl Iterator<Item = BrokenMark<'a>> {
     let opened = line.match_indices('{');
     opened.filter_map(move |(at, _)| {
@@ -142,7 +142,7 @@ fn broken_marks<'a>(line: &'a str, name: &str) -> impl Iterator<Item = BrokenMar
     })
 }
 
-/// Whether a text can follow the name of a value: nothing, the key, or parts with dots before them.
+/// Returns true if a text can follow the name of a value: empty text, the key, or parts with dots before them.
 fn is_path(path: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty() && part.trim().len() == part.len() && !part.contains(['[', ']'])
@@ -151,12 +151,12 @@ fn is_path(path: &str) -> bool {
     path.is_empty() || path == "#key" || parts.is_some_and(|it| it.split('.').all(is_part))
 }
 
-/// The outputs that a task speaks of.
+/// The outputs that a task refers to.
 fn outputs_in(task: &Task, format: Format) -> impl Iterator<Item = (&str, Place)> {
     marks(task, format).filter_map(|(mark, place)| Some((mark.strip_prefix("outputs.")?, place)))
 }
 
-/// The names in braces that a task speaks of: `{item}`, `{item.path}`. Other braces are text.
+/// The names in braces that a task refers to: `{item}`, `{item.path}`. Other braces are text.
 fn braces_in(task: &Task, format: Format) -> impl Iterator<Item = (&str, Place)> {
     marks(task, format).filter_map(|(mark, place)| {
         let name = mark.split_once('.').map_or(mark, |(name, _)| name);
@@ -164,13 +164,13 @@ fn braces_in(task: &Task, format: Format) -> impl Iterator<Item = (&str, Place)>
     })
 }
 
-/// What stands in braces in the task and its label, each with its place.
+/// The text in each pair of braces in the task and its label, with its place.
 fn marks(task: &Task, format: Format) -> impl Iterator<Item = (&str, Place)> {
     let lines = lines_of(task, format);
     lines.flat_map(|(line, place)| in_braces(line).map(move |mark| (mark, place)))
 }
 
-/// The lines of the task and its label, and the file for its answer, each with its place.
+/// The lines of the task, its label and the file for its answer, each with its place.
 fn lines_of(task: &Task, format: Format) -> impl Iterator<Item = (&str, Place)> {
     let output = match &task.output {
         Some(OutputFile::File(path)) => Some(path.as_str()),
@@ -186,7 +186,7 @@ fn lines_of(task: &Task, format: Format) -> impl Iterator<Item = (&str, Place)> 
         lines.map(move |(number, line)| {
             let below = match format {
                 Format::Markdown => u32::try_from(number).unwrap_or(u32::MAX),
-                // A text of several lines stands on one line there.
+                // In JSON a text of several lines is on one line.
                 Format::Json => 0,
             };
             let line_number = first.0.line.saturating_add(below);

@@ -1,4 +1,4 @@
-//! Writing other steps into a chain file: the steps that stay, and everything around them, stay byte for byte.
+//! New steps for a chain file: the steps that stay, and everything around them, stay byte for byte.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::json_file::STEPS;
 use super::{Step, markdown, print};
 use crate::{fence, json};
 
-/// How many steps at the start and at the end are the same before and after.
+/// The number of steps at the start and at the end that are the same before and after.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Kept {
     first: usize,
@@ -26,7 +26,7 @@ impl Kept {
         Self { first, last }
     }
 
-    /// Which of the old steps a new one is.
+    /// The index of the old step that a new one equals, if it is kept.
     fn old_of(self, at: usize, old: usize, new: usize) -> Option<usize> {
         if at < self.first {
             Some(at)
@@ -38,12 +38,12 @@ impl Kept {
     }
 }
 
-/// A `.chain.md` with other steps, if each can be written there.
+/// A `.chain.md` with other steps, if each can be written in it.
 pub(super) fn markdown(text: &str, steps: &[Step], kept: Kept) -> Option<String> {
     let line_end = fence::line_end(text);
     let starts = markdown::step_starts(text)?;
     let ends = starts.iter().skip(1).copied().chain([text.len()]);
-    // Each old step without the blank lines after it, and those.
+    // Each old step is split into its text and the blank lines after it.
     let old: Vec<(&str, &str)> = starts
         .iter()
         .zip(ends)
@@ -56,7 +56,7 @@ pub(super) fn markdown(text: &str, steps: &[Step], kept: Kept) -> Option<String>
     let after_last = old.last().map_or(line_end, |(_, after)| *after);
     let head = text.get(..starts.first().copied().unwrap_or(text.len()))?;
     let mut changed = head.to_owned();
-    // Where there was no step, one begins after an empty line.
+    // In a file without steps, the first one begins after an empty line.
     if starts.is_empty() {
         changed.truncate(head.trim_end().len());
         changed.push_str(&between);
@@ -66,7 +66,7 @@ pub(super) fn markdown(text: &str, steps: &[Step], kept: Kept) -> Option<String>
         let mut after = between.as_str();
         if let Some((step, gap)) = old_at.and_then(|at| old.get(at)) {
             changed.push_str(step);
-            // What stood after the last one is the end of the file.
+            // The gap after the last old step is the end of the file.
             if old_at.is_some_and(|at| at + 1 < old.len()) {
                 after = gap;
             }
@@ -101,7 +101,7 @@ pub(super) fn json(text: &str, steps: &Value, kept: Kept) -> Option<String> {
     Some(format!("{before}{new}{after}"))
 }
 
-/// A list of which some items stay as they are.
+/// A list in which the kept items stay as they are.
 fn items(list: &str, steps: &[Value], kept: Kept, whole: &Written<'_>) -> Option<String> {
     let old: Vec<Range<usize>> = json::parse(list).ok()?.items;
     let (first, last) = (old.first()?, old.last()?);
@@ -126,7 +126,7 @@ fn items(list: &str, steps: &[Value], kept: Kept, whole: &Written<'_>) -> Option
         count => old.get(old.len().checked_sub(count)?)?.start,
     };
     let mut parts: Vec<&str> = new.iter().map(String::as_str).collect();
-    // What is nothing still has a comma beside it.
+    // An empty part for the kept steps adds the comma beside them.
     if kept.first > 0 {
         parts.insert(0, "");
     }
@@ -137,7 +137,7 @@ fn items(list: &str, steps: &[Value], kept: Kept, whole: &Written<'_>) -> Option
     Some(format!("{before}{}{after}", parts.join(&between)))
 }
 
-/// How a value is written where it stands.
+/// The form in which a value is written at its place.
 struct Written<'a> {
     indent: String,
     line_end: &'a str,
@@ -163,7 +163,7 @@ mod tests {
     use crate::chain::compose::with_steps;
     use crate::chain::{Format, parse};
 
-    /// A file with these agents as its steps, each written in its own odd way.
+    /// A file with these agents as its steps, each written in its own odd form.
     fn odd_markdown(agents: &[&str], line_end: &str) -> (String, Vec<String>) {
         let head = "---\n# mine\nname: 'x'\ndescription: d # so\n---\n";
         let steps = agents.iter().enumerate().map(|(at, agent)| {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is put in place of what, the file says it, and what stays is there as it was.
+        /// After any replacement the file has the new steps, and the kept ones are written as before.
         #[test]
         fn what_stays_stays_byte_for_byte(
             old in prop::collection::vec(prop::sample::select(vec!["a", "b", "c"]), 1..5),

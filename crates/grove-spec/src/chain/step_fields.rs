@@ -1,4 +1,4 @@
-//! From the keys of a step to its fields, the same for both formats.
+//! The reading of a step's keys into its fields, the same for both formats.
 
 use serde_json::{Map, Value as Json};
 
@@ -10,13 +10,13 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::yaml::{Entry, Node, Value};
 
-/// The keys of an object in a chain: each is one row, from which it is read and written.
+/// The table of the keys of an object in a chain: each key is one row, from which it is read and written.
 macro_rules! step_keys {
     ($($type:ident {
         $($key:literal $(| $other:literal)? => $field:ident, $read:ident $(, $($place:ident).+ = $at:ident)?;)*
     })*) => {
         $(impl $type {
-            /// Takes a key; false when it is none of this object's.
+            /// Reads a key; returns false if this object has no such key.
             fn take(&mut self, entry: &Entry, reader: &mut StepReader<'_>) -> bool {
                 match &*entry.key {
                     $($key $(| $other)? => {
@@ -28,7 +28,7 @@ macro_rules! step_keys {
                 true
             }
 
-            /// The keys that say something, and those that nobody here knows.
+            /// Returns the keys that have a value, and the unknown ones.
             pub(super) fn keys(&self) -> Map<String, Json> {
                 let mut keys = Map::new();
                 $(put(&mut keys, $key, &self.$field);)*
@@ -85,7 +85,7 @@ step_keys! {
     }
 }
 
-/// A key of an object in a `.chain.json`, if it has a value; a list without items is written as `false`.
+/// Adds a key of an object in a `.chain.json`, if it has a value; an empty list is written as `false`.
 fn put(keys: &mut Map<String, Json>, key: &str, value: &impl serde::Serialize) {
     let value = serde_json::to_value(value).unwrap_or_default();
     let value = match value {
@@ -96,19 +96,19 @@ fn put(keys: &mut Map<String, Json>, key: &str, value: &impl serde::Serialize) {
     keys.insert(key.to_owned(), value);
 }
 
-/// Where a task stands; some keys are not for every place.
+/// The place of a task in a step, which decides the keys that it may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// A step of its own.
+    /// A step with one task.
     Step,
-    /// One of several side by side.
+    /// One of several tasks side by side.
     Parallel,
     /// The task that a fan-out repeats.
     Template,
 }
 
 impl Role {
-    /// Known keys that have no meaning here.
+    /// Known keys that have no meaning in this place.
     const fn misplaced(self) -> &'static [&'static str] {
         match self {
             Self::Step => &["count", "expand", "collect"],
@@ -126,14 +126,13 @@ impl Role {
     }
 }
 
-/// Reads steps and notes what is wrong with them.
+/// A reader of steps, which reports their faults.
 pub(super) struct StepReader<'a> {
     pub(super) format: Format,
     pub(super) diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 impl StepReader<'_> {
-    /// A step from its keys.
     pub(super) fn step(&mut self, entries: &[Entry], position: Position) -> Step {
         let get = |key: &str| entries.iter().find(|entry| entry.key == key);
         match (get("parallel"), get("expand"), get("collect")) {
@@ -156,7 +155,6 @@ impl StepReader<'_> {
         }
     }
 
-    /// A task from its keys.
     pub(super) fn task(&mut self, entries: &[Entry], position: Position, role: Role) -> Task {
         let mut task = Task {
             places: TaskPlaces::at(position),
@@ -287,7 +285,7 @@ impl StepReader<'_> {
                     has_source = true;
                     self.list_source(&mut expand, &entry.value);
                 }
-                // How many there are says the list itself.
+                // The list itself decides the number of items.
                 "count" => {
                     let message = "`count` has no meaning in `expand`; `maxItems` says how many items there may be";
                     self.wrong(entry.position, message);

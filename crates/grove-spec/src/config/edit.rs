@@ -1,33 +1,33 @@
-//! Changing one value of a `config.toml` and nothing else.
+//! A change of one value of a `config.toml` and of nothing else.
 //!
-//! The document is edited with its comments, order and quoting. It is printed before and after: a file that would not
-//! be printed as it is written is left alone, and so is one in which anything but the one value would mean something else.
+//! The document is edited with its comments, order and quoting. A file that would not be printed as it is written is
+//! left alone, and so is one in which anything but the one value would mean something else.
 
 use toml_edit::{Decor, DocumentMut, InlineTable, Item, Key, RawString, Table, Value};
 
 use crate::skill::body::position_of;
 
-/// Why a file was not changed.
+/// The reason why a file was not changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConfigRefusal {
-    /// It is not TOML: nobody knows what a change would do.
+    /// The file is not TOML, so the effect of a change is unknown.
     NotToml {
-        /// What is wrong, on one line.
+        /// The fault, on one line.
         why: String,
-        /// The line, if it is known.
+        /// The number of the line, if it is known.
         line: Option<u32>,
     },
-    /// It is written in a form in which this value cannot be changed alone.
+    /// The file is written in a form in which this value cannot be changed alone.
     Form,
 }
 
-/// The text with a value (a switch, a number, text or a list of texts); the same text when it is set so already.
+/// The text with a value (a switch, a number, text or a list of texts); the same text if it is set so already.
 pub fn set(text: &str, path: &[&str], value: &serde_json::Value) -> Result<String, ConfigRefusal> {
     let value = toml_value(value).ok_or(ConfigRefusal::Form)?;
     edited(text, path, |document| set_value(document, path, value))
 }
 
-/// The text without a value, or without a table and everything in it; tables that are left empty go too.
+/// The text without a value, or without a table and everything in it; tables that become empty go too.
 pub fn remove(text: &str, path: &[&str]) -> Result<String, ConfigRefusal> {
     edited(text, path, |document| {
         let Some(item) = find(document.as_item_mut(), path) else {
@@ -48,7 +48,7 @@ pub fn remove(text: &str, path: &[&str]) -> Result<String, ConfigRefusal> {
     })
 }
 
-/// The text after a change to its document. Line ends are those of the file.
+/// The text after a change to its document, with the line ends of the file.
 fn edited(
     text: &str,
     path: &[&str],
@@ -119,7 +119,7 @@ fn set_value(document: &mut DocumentMut, path: &[&str], mut value: Value) -> Opt
     }
 }
 
-/// A key in a table that is written on one line.
+/// Adds a key to a table that is written on one line.
 fn add_inline(table: &mut InlineTable, key: &str, mut value: Value) -> Option<()> {
     if table.to_string().contains('\n') {
         return None;
@@ -138,7 +138,7 @@ fn add_inline(table: &mut InlineTable, key: &str, mut value: Value) -> Option<()
     Some(())
 }
 
-/// A table of its own at the end of the file, with one key.
+/// Adds a table with one key at the end of the file.
 fn add_table(document: &mut DocumentMut, path: &[&str], key: &str, value: Value) -> Option<()> {
     let mut before = document.trailing().as_str()?.to_owned();
     if !before.is_empty() && !before.ends_with('\n') {
@@ -164,14 +164,14 @@ fn add_table(document: &mut DocumentMut, path: &[&str], key: &str, value: Value)
     Some(())
 }
 
-/// Stands at the end of each line that goes, so that the comments around it stay where they are.
+/// A mark at the end of each line to remove, so that the comments around the line stay in place.
 const CUT: &str = "#\u{0}cut";
 
 fn mark(decor: &mut Decor) {
     decor.set_suffix(CUT);
 }
 
-/// Marks every line of an item; nothing where that cannot be done.
+/// Marks every line of an item; nothing if that is not possible.
 fn mark_all(item: &mut Item) -> Option<()> {
     match item {
         Item::Value(value) => {
@@ -199,7 +199,7 @@ fn is_marked(item: &Item) -> bool {
     decor.suffix().and_then(RawString::as_str) == Some(CUT)
 }
 
-/// Takes a marked key out of a table that is written on one line; an empty one is marked in its turn.
+/// Removes a marked key from a table that is written on one line; a table that becomes empty is marked itself.
 fn take_out_inline(table: &mut InlineTable, key: &str) {
     if !table
         .get(key)
@@ -214,7 +214,7 @@ fn take_out_inline(table: &mut InlineTable, key: &str) {
     }
 }
 
-/// The text without the lines that are marked. The blank line that set a table off goes with it.
+/// The text without the marked lines. The blank line before a removed table goes with it.
 fn without_marked(text: &str) -> String {
     let mut left = String::with_capacity(text.len());
     let mut began_with_table = false;
@@ -233,7 +233,7 @@ fn without_marked(text: &str) -> String {
     left
 }
 
-/// Whether two texts mean the same but for one value and tables that hold nothing.
+/// Refuses a change after which anything but one value and empty tables has another meaning.
 fn check(before: &str, after: &str, path: &[&str]) -> Result<(), ConfigRefusal> {
     let others = |text: &str| -> Option<toml::Table> {
         let mut table: toml::Table = text.parse().ok()?;
@@ -261,7 +261,7 @@ fn take_out(table: &mut toml::Table, path: &[&str]) {
     }
 }
 
-// The parser bounds how deep tables nest.
+// The parser limits the nesting of tables, so the recursion is bounded.
 fn without_empty(table: &mut toml::Table, depth: usize) {
     table.retain(|_, value| match value {
         toml::Value::Table(below) if depth < 64 => {

@@ -1,6 +1,6 @@
-//! Every configuration key, once: adding one is one row here and its use.
+//! The table of all configuration keys: a new key is one row here and its use.
 //!
-//! What a file sets, the settings in force, what `grove config` shows and the reference page come from the table.
+//! The values of a file, the settings in force, what `grove config` shows and the reference page come from the table.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,26 +19,26 @@ use crate::text::{nearest, without_credentials};
 /// One key as documented.
 #[derive(Debug, Clone)]
 pub struct Key {
-    /// Its path.
+    /// The dotted path of the key.
     pub path: Cow<'static, str>,
-    /// What kind of value it takes.
+    /// The kind of value that it takes.
     pub takes: &'static str,
     /// The default, as written in TOML.
     pub default: String,
-    /// Whether a project may set it (to narrow).
+    /// True if a project may set it, to narrow it.
     pub may_narrow: bool,
-    /// What it does.
+    /// The description of the key.
     pub about: Cow<'static, str>,
 }
 
 /// A setting in force.
 #[derive(Debug, Clone)]
 pub struct Setting {
-    /// Its path.
+    /// The dotted path of the key.
     pub path: &'static str,
-    /// The value.
+    /// The value in force.
     pub value: Json,
-    /// Who set it; nobody means the default.
+    /// The place that set it; none means the default.
     pub origin: Option<Origin>,
 }
 
@@ -48,24 +48,24 @@ macro_rules! config_keys {
         limits { $($limit:ident = $limit_path:literal, $limit_default:expr, $limit_about:literal;)* }
         { $($then:ident: $then_type:ty = $then_path:literal, $then_kind:ty, $then_default:expr, $then_about:literal;)* }
     ) => {
-        /// What one file sets.
+        /// The values that one file sets.
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
         pub struct Layer {
             $(#[doc = $first_about] pub $first: Option<Sourced<$first_type>>,)*
             $(#[doc = $limit_about] pub $limit: Option<Sourced<u64>>,)*
             $(#[doc = $then_about] pub $then: Option<Sourced<$then_type>>,)*
-            /// Per-skill entries.
+            /// The entries for single skills, by their keys.
             pub entries: BTreeMap<String, SkillEntry>,
-            /// Who has models.
+            /// The providers of models, by name.
             pub providers: BTreeMap<String, Sourced<ProviderEntry>>,
-            /// Servers of `mcp:` tools.
+            /// The servers of `mcp:` tools, by name.
             pub mcp: BTreeMap<String, Sourced<McpEntry>>,
-            /// `agents.disable_builtins` and `agents.overrides`, if the file has any of it.
+            /// `agents.disable_builtins` and `agents.overrides`, if the file has either.
             pub agents: Option<Overrides>,
         }
 
         impl Layer {
-            /// Takes a key; false when it is none of the table's.
+            /// Reads a key; returns false if the table has no such key.
             pub(super) fn take(&mut self, key: &KeyAndValue<'_, '_>, reader: &mut LayerReader<'_>) -> bool {
                 match key.path {
                     $($first_path => self.$first = reader.read::<$first_kind>(key),)*
@@ -77,7 +77,7 @@ macro_rules! config_keys {
             }
         }
 
-        /// The hard limits, all configurable.
+        /// The hard limits, all of which can be configured.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub struct Limits {
             $(#[doc = $limit_about] pub $limit: Sourced<u64>,)*
@@ -93,16 +93,16 @@ macro_rules! config_keys {
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub struct Settings {
             $(#[doc = $first_about] pub $first: Sourced<$first_type>,)*
-            /// The limits.
+            /// The hard limits in force.
             pub limits: Limits,
             $(#[doc = $then_about] pub $then: Sourced<$then_type>,)*
-            /// Per-skill entries.
+            /// The entries for single skills, by their keys.
             pub entries: BTreeMap<String, SkillEntry>,
-            /// Who has models.
+            /// The providers of models, by name.
             pub providers: BTreeMap<String, Sourced<ProviderEntry>>,
-            /// Servers of `mcp:` tools.
+            /// The servers of `mcp:` tools, by name.
             pub mcp: BTreeMap<String, Sourced<McpEntry>>,
-            /// What each file says about agents, weakest first. Who wins is decided agent by agent.
+            /// The overrides of agents in each file, the weakest first. Which one counts is decided agent by agent.
             pub agent_overrides: Vec<Overrides>,
         }
 
@@ -121,14 +121,14 @@ macro_rules! config_keys {
         }
 
         impl Settings {
-            /// Lays the keys of the table over what is there.
+            /// Applies a layer's keys of the table to the settings.
             pub(super) fn lay_keys(&mut self, layer: &mut Layer, scope: LayerScope) {
                 $(lay::<$first_kind>(&mut self.$first, layer.$first.take(), scope);)*
                 $(lay::<Number>(&mut self.limits.$limit, layer.$limit.take(), scope);)*
                 $(lay::<$then_kind>(&mut self.$then, layer.$then.take(), scope);)*
             }
 
-            /// Every key of the table with its value, in the order of the reference page.
+            /// Returns every key of the table with its value, in the order of the reference page.
             pub fn rows(&self) -> Vec<Setting> {
                 vec![
                     $(Setting::new($first_path, &self.$first),)*
@@ -203,13 +203,13 @@ config_keys! {
     }
 }
 
-/// A row a line.
+/// Makes an array of tuples from rows with one line each.
 macro_rules! rows {
     ($($($column:literal),*;)*) => { [$(($($column),*)),*] };
 }
 
-/// The keys below `skills.entries.KEY`, `providers.NAME` and `mcp.NAME` and the one about all agents, which are read one by one: whether a project may
-/// set it, what it takes, its default and what it does.
+/// The keys below `skills.entries.KEY`, `providers.NAME` and `mcp.NAME` and the one for all agents, which are read one
+/// by one: the path, true if a project may set it, the values it takes, its default and its description.
 const OTHERS: [(&str, bool, &str, &str, &str); 12] = rows! {
     "skills.entries.KEY.enabled", true, "true or false", "true", "Switches one skill off. KEY is its `skillKey` or its name.";
     "skills.entries.KEY.env", false, "table of texts", "{}", "Variables for the skill. They satisfy `requires.env` and are set for the commands of a child that has the skill. Values are never shown, and variables that make programs load other code are refused.";
@@ -225,7 +225,7 @@ const OTHERS: [(&str, bool, &str, &str, &str); 12] = rows! {
     "agents.disable_builtins", true, "true or false", "false", "Switches off every agent that comes with Grove. `disabled = false` under an agent's name keeps that one.";
 };
 
-/// All keys in the order of the reference page; those below `agents.overrides.NAME` are the fields of agents.
+/// Returns all keys in the order of the reference page; those below `agents.overrides.NAME` are the fields of agents.
 pub fn keys() -> Vec<Key> {
     let others = OTHERS.map(|(path, may_narrow, takes, default, about)| Key {
         path: path.into(),
@@ -244,7 +244,7 @@ pub fn keys() -> Vec<Key> {
     table().into_iter().chain(others).chain(overrides).collect()
 }
 
-/// The key that one nobody knows is nearly written as; in place of `NAME` and `KEY` stands what was written.
+/// The known key that an unknown one is nearly written as; the written words take the places of `NAME` and `KEY`.
 pub(super) fn meant(path: &str) -> Option<String> {
     let as_written = |key: Key| {
         let is_open = |part: &str| part.bytes().all(|b| b.is_ascii_uppercase());
@@ -259,7 +259,7 @@ pub(super) fn meant(path: &str) -> Option<String> {
     nearest(path, keys().into_iter().map(as_written))
 }
 
-/// The key of runs that one without a table, or in a table that is nearly called so, is written as.
+/// The key of runs that was meant by a key without a table, or by a key that is nearly `runs`.
 pub(super) fn meant_of_runs(path: &str) -> Option<String> {
     const RUNS: &str = "runs";
     match path.split_once('.') {
@@ -270,7 +270,7 @@ pub(super) fn meant_of_runs(path: &str) -> Option<String> {
     .filter(|meant| meant.starts_with(RUNS))
 }
 
-/// Whether only the user may set a key; `documented` is its path as [`keys`] has it.
+/// Returns true if only the user may set a key; `documented` is its path as [`keys`] has it.
 pub(super) fn is_of_user(documented: &str) -> bool {
     let others = OTHERS.iter().map(|other| (other.0, other.1));
     let mut others = others.filter(|(_, may_narrow)| !may_narrow);
@@ -302,7 +302,7 @@ impl Setting {
     }
 }
 
-/// A value as it is shown: no address in it has a password.
+/// A value as it is shown: without the passwords of addresses in it.
 fn shown(value: Json) -> Json {
     match value {
         Json::String(text) => Json::String(without_credentials(&text).into_owned()),

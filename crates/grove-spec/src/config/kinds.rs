@@ -7,38 +7,38 @@ use crate::money::millionths;
 
 /// A kind of value.
 pub(super) trait ConfigKind {
-    /// The value in the settings.
+    /// The type of the value in the settings.
     type Value: Serialize;
-    /// What it takes, for the reference page.
+    /// The values that it takes, for the reference page.
     const TAKES: &'static str;
-    /// What a wrong value must be.
+    /// The values that it must have, for findings.
     const MUST_BE: &'static str;
-    /// Whether a project may set it, to narrow.
+    /// True if a project may set it, to narrow it.
     const MAY_NARROW: bool;
-    /// Whether it limits runs, so that none is started while nobody can read it.
+    /// True if it limits runs, so that no run is started while its value cannot be read.
     const LIMITS_RUNS: bool = false;
-    /// What stands on the reference page for no value.
+    /// The words for no value on the reference page.
     const WITHOUT: &'static str = "(all)";
 
-    /// Reads a value; nothing when it is of the wrong kind.
+    /// Reads a value; nothing if it is of the wrong kind.
     fn read(value: &DeValue<'_>) -> Option<Self::Value>;
 
-    /// What counts in place of a value of the wrong kind where the key lets less through; nothing where it does not.
+    /// The value in place of one of the wrong kind, for a key that restricts; nothing for other keys.
     fn strictest() -> Option<Self::Value> {
         None
     }
 
-    /// What a project's value makes of the one in force; nothing when it would not narrow it.
+    /// The value in force after a project's value; nothing if that would not narrow it.
     fn narrowed(in_force: &Self::Value, value: Self::Value) -> Option<Self::Value>;
 }
 
 /// A switch that a project may switch off.
 pub(super) type Switch = SwitchOf<false>;
 
-/// The same where it keeps something from being used when it is off, which it is if nobody can read it.
+/// A switch that allows something to be used, which counts as off if its value cannot be read.
 pub(super) type UseSwitch = SwitchOf<true>;
 
-/// A switch; whether it is off if nobody can read it.
+/// A switch; with `FAILS_OFF` it is off if its value cannot be read.
 pub(super) struct SwitchOf<const FAILS_OFF: bool>;
 
 impl<const FAILS_OFF: bool> ConfigKind for SwitchOf<FAILS_OFF> {
@@ -79,7 +79,7 @@ impl ConfigKind for Number {
     }
 }
 
-/// Names that are let through, all of them without the key. A project's take from what is there.
+/// The allowed names; without the key, all are allowed. A project may only remove names from the list.
 pub(super) struct AllowList;
 
 impl ConfigKind for AllowList {
@@ -151,7 +151,7 @@ impl ConfigKind for Packages {
     }
 }
 
-/// A text that only the user sets, none without the key.
+/// A text that only the user sets; there is none without the key.
 pub(super) struct OptionalText;
 
 impl ConfigKind for OptionalText {
@@ -174,9 +174,9 @@ impl ConfigKind for OptionalText {
 /// A program that a setting names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookSetting {
-    /// Its file, as it is written.
+    /// The path of the program, as it is written.
     pub file: String,
-    /// Whether a project named it.
+    /// True if a project named it.
     pub is_of_project: bool,
 }
 
@@ -186,8 +186,8 @@ impl Serialize for HookSetting {
     }
 }
 
-/// A program that a project may name where the user names none. Nothing is narrowed by that, so whoever runs it has to
-/// see to it that the user agreed.
+/// A program that a project may name if the user names none. Narrowing does not limit it, so the code that runs it has
+/// to make sure that the user agreed.
 pub(super) struct HookFile;
 
 impl ConfigKind for HookFile {
@@ -217,7 +217,7 @@ impl ConfigKind for HookFile {
     }
 }
 
-/// A limit that there need not be. A project may set or lower it.
+/// A limit that is absent without the key. A project may set or lower it.
 pub(super) struct OptionalLimit;
 
 impl ConfigKind for OptionalLimit {
@@ -238,7 +238,7 @@ impl ConfigKind for OptionalLimit {
     }
 }
 
-/// A limit on money that there need not be, in millionths. A project may set or lower it.
+/// A limit on money, in millionths, that is absent without the key. A project may set or lower it.
 pub(super) struct Money;
 
 impl ConfigKind for Money {

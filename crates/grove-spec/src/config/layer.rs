@@ -35,7 +35,7 @@ pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (Layer, Vec<Diagnost
         reader.diagnostics.push(finding.at(place));
     }
     reader.table(table.get_ref(), "");
-    // What the parser makes of a broken line says nothing about the key that was meant.
+    // Findings about a broken line are dropped, since its key and value are not what the author meant.
     let line_of = |finding: &Diagnostic| finding.position.map(|at| at.line);
     let broken: Vec<_> = reader
         .diagnostics
@@ -46,14 +46,14 @@ pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (Layer, Vec<Diagnost
     reader.diagnostics.retain(|finding| {
         finding.code == Code::ConfigSyntax || !broken.contains(&line_of(finding))
     });
-    // The table is sorted by key; people read a file from its top.
+    // The table is sorted by key, but people read a file from its top.
     reader
         .diagnostics
         .sort_by_key(|finding| finding.position.map(|at| at.line));
     (reader.layer, reader.diagnostics)
 }
 
-/// A key with its value and where it stands.
+/// A key with its value and its place.
 pub(super) struct KeyAndValue<'a, 'i> {
     pub(super) path: &'a str,
     span: &'a Range<usize>,
@@ -91,7 +91,7 @@ impl LayerReader<'_> {
                 format!("{prefix}.{}", key.get_ref())
             };
             match (path.as_str(), value.get_ref()) {
-                // What other programs call `parallel.concurrency` is the same setting.
+                // Other programs have the same setting as `parallel.concurrency`.
                 ("runs.parallel", DeValue::Table(inner)) => self.table(inner, "runs"),
                 (name, DeValue::Table(inner)) if TABLES.contains(&name) => {
                     self.table(inner, &path);
@@ -128,7 +128,7 @@ impl LayerReader<'_> {
                 if let Some(flag) = self.read::<UseSwitch>(&key)
                     && let Some(origin) = flag.origin
                 {
-                    // Here it is the other way round that lets less through.
+                    // Unlike for other switches, the strictest reading of this one is true.
                     let is_on = flag.value || value.get_ref().as_bool().is_none();
                     self.agents().disable_builtins = Some((is_on, origin));
                 }
@@ -293,7 +293,7 @@ impl LayerReader<'_> {
     }
 }
 
-/// Whether a key is about runs, where a limit may stand.
+/// Returns true if a key is in the table `runs`, where it may be a limit.
 fn is_of_runs(path: &str) -> bool {
     path == "runs" || path.starts_with("runs.")
 }
@@ -365,7 +365,7 @@ mod tests {
         let text = "compat_roots = 'no'\n[limits]\nfile_bytes = -1\ngroup_depth = 3\n[skills]\nonly = ['a', 1]\n";
         let (layer, _) = parse(text, LayerScope::User, Path::new("config.toml"));
         assert_eq!(layer.group_depth.map(|g| g.value), Some(3));
-        // What lets less through does so all the same.
+        // The strictest reading counts for keys that restrict.
         assert_eq!(layer.only.map(|found| found.value), Some(Some(Vec::new())));
         assert_eq!((layer.compat_roots, layer.file_bytes), (None, None));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! `config.toml`: one layer from one file, and the settings that several layers make.
+//! `config.toml`: one layer for each file, and the settings that several layers make.
 //!
 //! A wrong value is a finding with file, line and key, and switches off that key alone. A project's
 //! file may only narrow: it cannot set environment, folders, or permissions.
@@ -17,21 +17,21 @@ pub use keys::{Key, Layer, Limits, Setting, Settings, keys};
 pub use kinds::HookSetting;
 pub use layer::parse;
 
-/// Whose file a layer comes from.
+/// The owner of the file that a layer comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LayerScope {
     /// The user's own configuration.
     User,
-    /// A project's, which counts only once the project is trusted.
+    /// The configuration of a project, which counts only once the project is trusted.
     Project,
 }
 
-/// Where a value was set.
+/// The place where a value was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// The file.
+    /// The path of the file.
     pub file: PathBuf,
-    /// The line in it.
+    /// The number of the line in it.
     pub line: u32,
 }
 
@@ -40,12 +40,12 @@ pub struct Origin {
 pub struct Sourced<T> {
     /// The value in force.
     pub value: T,
-    /// Who set it.
+    /// The place that set it.
     pub origin: Option<Origin>,
 }
 
 impl Sourced<u64> {
-    /// The value as a number of things in memory.
+    /// Returns the value as a number of things in memory.
     pub fn count(&self) -> usize {
         usize::try_from(self.value).unwrap_or(usize::MAX)
     }
@@ -60,31 +60,31 @@ impl<T> Sourced<T> {
     }
 }
 
-/// What is configured for one skill, by its key.
+/// The configuration of one skill, by its key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SkillEntry {
-    /// Switched on or off.
+    /// The switch for the skill, if it is set.
     pub enabled: Option<Sourced<bool>>,
-    /// Variables for the child that needs them; values are never shown.
+    /// Environment variables for the child that needs them; values are never shown.
     pub env: BTreeMap<String, String>,
     /// The value for the skill's `primaryEnv`; never shown.
     pub api_key: Option<String>,
     /// Paths that are set and not false; they satisfy `requires.config`.
     pub config: Vec<String>,
-    /// Whether a skill of a project may have the values.
+    /// Set if a skill of a project may have these values.
     pub project: bool,
 }
 
-/// Somebody who has models.
+/// A provider of models.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProviderEntry {
-    /// How it is spoken to, by the word of the interface.
+    /// The API that the provider speaks, by its word.
     pub api: String,
-    /// Where it is.
+    /// The address of the provider.
     pub base_url: Option<String>,
-    /// Where its key is.
+    /// The place of the key for the provider.
     pub key: Option<KeyPlace>,
-    /// The models it is known to have.
+    /// The models that it is known to have.
     pub models: Vec<ModelEntry>,
     /// The line of each of its keys.
     #[serde(skip)]
@@ -94,24 +94,24 @@ pub struct ProviderEntry {
 /// The lines of the keys of a table, in the table's file.
 pub type KeyLines = BTreeMap<String, u32>;
 
-/// What a configuration says of a model. Prices are of a million tokens, in millionths.
+/// The configuration of a model. Prices are for a million tokens, in millionths.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ModelEntry {
-    /// Its id.
+    /// The id of the model.
     pub id: String,
-    /// How many tokens it can read.
+    /// The most tokens that it can read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<u64>,
-    /// What its input costs.
+    /// The price of its input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<u64>,
-    /// What its output costs.
+    /// The price of its output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<u64>,
-    /// What input costs that is read from a cache.
+    /// The price of input that is read from a cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cached: Option<u64>,
-    /// What input costs that is written to a cache.
+    /// The price of input that is written to a cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<u64>,
 }
@@ -121,26 +121,26 @@ pub struct ModelEntry {
 pub struct McpEntry {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Variables that it alone is given; values are never shown.
+    /// Variables for this server alone; values are never shown.
     pub env: BTreeMap<String, String>,
     /// The line of each of its keys.
     pub lines: KeyLines,
 }
 
-/// Where a key is.
+/// The place of a provider's key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyPlace {
-    /// In a variable.
+    /// In an environment variable with this name.
     Env(String),
-    /// In a file.
+    /// In a file with this path.
     File(String),
     /// In the output of a program, given with its arguments.
     Command(Vec<String>),
 }
 
 impl KeyPlace {
-    /// The place without what may be secret: of a command the program alone.
+    /// Returns the place without anything that may be secret: of a command, only the program.
     pub fn shown(&self) -> String {
         match self {
             Self::Env(name) => format!("variable {name}"),
@@ -154,9 +154,9 @@ impl KeyPlace {
 }
 
 impl Settings {
-    /// Lays one more layer over what is there.
+    /// Applies one more layer to the settings.
     ///
-    /// A user's layer replaces; a project's can only narrow: lower limits, fewer names, switched off.
+    /// A user's layer replaces values; a project's can only narrow them: lower limits, fewer names, switched off.
     pub fn lay(&mut self, mut layer: Layer, scope: LayerScope) {
         self.lay_keys(&mut layer, scope);
         let narrow = scope == LayerScope::Project;
@@ -172,13 +172,13 @@ impl Settings {
             slot.config.extend(entry.config);
             slot.project |= entry.project;
         }
-        // Only a user's file has any.
+        // Only a user's file can have any.
         self.providers.extend(layer.providers);
         self.mcp.extend(layer.mcp);
         self.agent_overrides.extend(layer.agents);
     }
 
-    /// Lifts the two caps that leave skills out.
+    /// Lifts the caps that leave skills out.
     pub fn lift_caps(&mut self) {
         self.limits.candidates_per_root = Sourced::default_value(u64::MAX);
         self.limits.loaded_per_root = Sourced::default_value(u64::MAX);

@@ -1,21 +1,21 @@
 //! The `plugin.json` of Agent Plugins: a closed manifest, and one place for skills that it cannot change.
 //!
-//! A field that is not known is said and passed over, and so is an `extensions` that is no object; whatever else
-//! is wrong refuses the plugin as a whole. Schemas are never fetched: the versions whose rules are known are here.
+//! An unknown field is reported and ignored, and so is an `extensions` that is no object; any other fault refuses the
+//! plugin as a whole. Schemas are never fetched: the versions with known rules are listed here.
 
 use crate::diagnostic::Position;
 use crate::json::{kind_of, text_of};
 use crate::text::one_line;
 use crate::yaml::{Entry, Node, Value};
 
-/// How the identifiers of schemas begin.
+/// The beginning of the identifiers of schemas.
 const SCHEMAS: &str = "https://agent-plugins.org/schemas/";
-/// Versions whose rules are known, as their identifiers go on.
+/// The versions with known rules, by the rest of their identifiers.
 const VERSIONS: [(&str, Version); 2] = [
     ("1.0.0/plugin.schema.json", Version::V1_0),
     ("1.1.0/plugin.schema.json", Version::V1_1),
 ];
-/// Characters of a name.
+/// The most characters of a name.
 const MAX_NAME: usize = 64;
 
 /// A version of the manifest.
@@ -25,17 +25,17 @@ enum Version {
     V1_1,
 }
 
-/// What a field must be.
+/// The kind of value that a field must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Text,
     Texts,
     Author,
-    /// An object, and passed over when it is none.
+    /// An object; any other value is ignored.
     Extensions,
 }
 
-/// The fields beside `$schema` and `name`, and the version that brought each.
+/// The fields beside `$schema` and `name`, each with the version that introduced it.
 const FIELDS: [(&str, Shape, Version); 10] = [
     ("version", Shape::Text, Version::V1_0),
     ("description", Shape::Text, Version::V1_0),
@@ -49,20 +49,20 @@ const FIELDS: [(&str, Shape, Version); 10] = [
     ("icon", Shape::Text, Version::V1_1),
 ];
 
-/// What is wrong with a manifest, and where.
+/// A fault of a manifest and its position.
 pub(super) type Fault = (Position, String);
 
-/// A manifest as it was judged.
+/// The verdict on a manifest.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Judged {
-    /// Why the plugin is not used at all; it is used when there is nothing.
+    /// The faults that keep the plugin from being used; empty if it is used.
     pub(super) refusals: Vec<Fault>,
-    /// What is passed over.
+    /// The faults that are reported and ignored.
     pub(super) ignored: Vec<Fault>,
 }
 
-/// Judges the manifest of a plugin; none when the file does not say that it is one, since others have a file of
-/// the same name.
+/// Judges the manifest of a plugin. Returns nothing for a file without the schema of plugins, since other programs have
+/// a file of the same name.
 pub(super) fn judge(node: &Node) -> Option<Judged> {
     let schema = node.get("$schema")?;
     let named = text_of(schema)?.strip_prefix(SCHEMAS)?;
@@ -165,7 +165,7 @@ fn not(key: &str, value: &Node, wanted: &str) -> String {
     format!("`{key}` is {}, not {wanted}", kind_of(value))
 }
 
-/// Whether a plugin may be called so.
+/// Returns true if a plugin may have this name.
 fn is_name(name: &str) -> bool {
     let is_end = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = name.as_bytes();
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use crate::json;
 
-    /// How many findings refuse a manifest and how many pass over something; none when it is no plugin's.
+    /// The number of faults that refuse a manifest and of those that are ignored; nothing for a file that is no plugin's.
     fn judged(manifest: &Json) -> Option<(usize, usize)> {
         let parsed = json::parse(&manifest.to_string()).unwrap();
         judge(&parsed.node).map(|judged| (judged.refusals.len(), judged.ignored.len()))
@@ -262,7 +262,7 @@ mod tests {
                        "repository": "", "keywords": [], "description": ""}),
                 0,
             ),
-            // These came later.
+            // These fields came with a later version.
             (json!({"displayName": "P", "icon": "./p.png"}), 2),
         ] {
             assert_eq!(

@@ -1,4 +1,4 @@
-//! Which skills of a package count: patterns in its manifest, and in the settings that name it.
+//! The choice among the skills of a package, by patterns in its manifest and in the settings that name it.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use crate::yaml::{Node, Value};
 /// The file that makes a folder a skill.
 const SKILL_FILE: &str = "SKILL.md";
 
-/// What a rule does with the skills it is about.
+/// The effect of a rule on the skills that it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
-    /// Without a sign: these, and no others that no rule takes.
+    /// Without a sign: includes the skill, and excludes skills that no rule includes.
     Take,
-    /// `!`: not these.
+    /// `!`: excludes the skill.
     Leave,
-    /// `+`: this one after all.
+    /// `+`: includes the skill even if those rules exclude it.
     Add,
-    /// `-`: this one in no case.
+    /// `-`: excludes the skill in any case.
     Remove,
 }
 
@@ -43,17 +43,17 @@ struct Rule {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choice {
     rules: Vec<Rule>,
-    /// Whether nothing counts that no rule is about, and the last rule decides: `autoload: false`.
+    /// Set for `autoload: false`: a skill that no rule matches is excluded, and for others the last rule decides.
     is_delta: bool,
 }
 
 impl Choice {
-    /// Whether it chooses nothing, so that everything counts.
+    /// Returns true if there are no rules, so that every skill counts.
     pub fn is_everything(&self) -> bool {
         self.rules.is_empty() && !self.is_delta
     }
 
-    /// Adds a rule as it is written; the reason when it cannot be one.
+    /// Adds a rule as it is written, or returns the reason why it cannot be one.
     pub(super) fn add(&mut self, written: &str) -> Result<(), &'static str> {
         if !is_line(written) {
             return Err("has control characters");
@@ -78,7 +78,7 @@ impl Choice {
         Ok(())
     }
 
-    /// Whether a skill counts, by the path of its file below the package.
+    /// Returns true if a skill counts, by the path of its file below the package.
     fn takes(&self, file: &str) -> bool {
         let any = |sign: Sign| {
             let mut rules = self.rules.iter().filter(move |rule| rule.sign == sign);
@@ -95,7 +95,7 @@ impl Choice {
 }
 
 impl Rule {
-    /// A skill is told by its file or its folder; a pattern may also be the name of either alone.
+    /// Returns true if the rule names the skill's file or folder; a pattern may also match only the last part of either.
     fn is_about(&self, file: &str) -> bool {
         let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
         let is_folder = name == SKILL_FILE;
@@ -111,23 +111,23 @@ impl Rule {
     }
 }
 
-/// What settings say of the skills of a package they name.
+/// The choice that settings make among the skills of a package that they name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum SkillFilter {
     /// The package is named by a text alone.
     #[default]
     Unsaid,
-    /// It is an object that says nothing of skills: its usual folder counts too.
+    /// The package is named by an object without `skills`: its usual folder counts too.
     Usual,
-    /// None of them.
+    /// None of its skills count.
     Nothing,
-    /// These.
+    /// The skills that these rules choose.
     Chosen(Choice),
 }
 
 impl SkillFilter {
-    /// Reads the filter of a package that settings name. What cannot be read lets nothing through: whoever filters
-    /// means to have less.
+    /// Reads the filter of a package that settings name. A filter that cannot be read lets nothing through, since its
+    /// author meant to have fewer skills.
     pub(super) fn read(item: &Node) -> (Self, Vec<Diagnostic>) {
         if item.as_map().is_none() {
             return (Self::Unsaid, Vec::new());
@@ -188,19 +188,19 @@ impl SkillFilter {
     }
 }
 
-/// What counts in one folder of skills that a package gives.
+/// The choice within one folder of skills that a package provides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chosen {
     /// The folder's path below the package.
     pub below: String,
-    /// Patterns that lead to the skills; when there are none everything in the folder is meant.
+    /// Patterns that lead to the skills; without any, everything in the folder is meant.
     pub leads: Vec<Wildcard>,
-    /// What the manifest and the settings choose; a skill must pass both.
+    /// The choices of the manifest and of the settings; a skill must pass all of them.
     pub choices: Vec<Arc<Choice>>,
 }
 
 impl Chosen {
-    /// The path below the package of a file that is given by its path below the folder.
+    /// Returns the path below the package of a file, from its path below the folder.
     pub fn below_package(&self, file: &str) -> String {
         match self.below.as_str() {
             "" => file.to_owned(),
@@ -208,7 +208,7 @@ impl Chosen {
         }
     }
 
-    /// Whether a skill counts, by the path of its file below the folder.
+    /// Returns true if a skill counts, by the path of its file below the folder.
     pub fn takes(&self, file: &str) -> bool {
         let whole = self.below_package(file);
         let is_led_to = |lead: &Wildcard| {
@@ -222,11 +222,11 @@ impl Chosen {
     }
 }
 
-/// The folder in which everything lies that a pattern leads to; none when the text is no pattern.
+/// The folder that contains everything that a pattern can match; nothing if the text is no pattern.
 pub(super) fn folder_of_pattern(path: &str) -> Option<String> {
     let parts: Vec<&str> = path.split('/').collect();
     let first = parts.iter().position(|part| is_wildcard(part))?;
-    // Braces and classes before it may stand for more than one folder.
+    // Braces and classes before the wildcard may stand for more than one folder.
     let plain = parts.iter().take(first);
     let plain = plain.take_while(|part| !part.contains(['{', '[']));
     Some(plain.copied().collect::<Vec<_>>().join("/"))
@@ -247,7 +247,7 @@ mod tests {
         choice
     }
 
-    /// The skills `a`, `b` and the single file `c` that are left.
+    /// The skills `a`, `b` and the single file `c` that are left after the choice.
     fn left(choice: Choice) -> Vec<&'static str> {
         let chosen = Chosen {
             below: "skills".to_owned(),

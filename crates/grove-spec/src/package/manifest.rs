@@ -15,25 +15,25 @@ use crate::text::one_line;
 use crate::wildcard::Wildcard;
 use crate::yaml::{Node, Value};
 
-/// Paths of one list that are looked at.
+/// The most paths of one list that are read.
 pub const MAX_PATHS: usize = 64;
 
-/// A file in which a package says what it gives.
+/// A file in which a package lists what it provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ManifestFile {
-    /// `package.json`.
+    /// `package.json`, the manifest of npm.
     Npm,
-    /// `.claude-plugin/plugin.json`.
+    /// `.claude-plugin/plugin.json`, the manifest of Claude Code.
     Claude,
     /// `plugin.json` with the schema of Agent Plugins.
     AgentPlugin,
 }
 
 impl ManifestFile {
-    /// All, in the order in which they are asked; the first that gives something speaks for the package.
+    /// All of them, in the order in which they are read; the first that lists anything counts for the package.
     pub const ALL: [Self; 3] = [Self::Npm, Self::Claude, Self::AgentPlugin];
 
-    /// Its path below the package.
+    /// Returns its path below the package.
     pub const fn path(self) -> &'static str {
         match self {
             Self::Npm => "package.json",
@@ -43,22 +43,22 @@ impl ManifestFile {
     }
 }
 
-/// What a package can give.
+/// The kinds of things that a package can provide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Skills.
+    /// Folders of skills, or single skill files.
     Skills,
-    /// Agents.
+    /// Folders of agents, or single agent files.
     Agents,
-    /// Chains.
+    /// Folders of chains, or single chain files.
     Chains,
 }
 
 impl Kind {
-    /// All kinds.
+    /// All kinds, in a fixed order.
     pub const ALL: [Self; 3] = [Self::Skills, Self::Agents, Self::Chains];
 
-    /// The word for it, which is also the key and the folder's name.
+    /// Returns the word for the kind, which is also the key and the folder's name.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Skills => "skills",
@@ -67,12 +67,12 @@ impl Kind {
         }
     }
 
-    /// The word for one.
+    /// Returns the word for one of the kind.
     pub fn noun(self) -> &'static str {
         self.word().trim_end_matches('s')
     }
 
-    /// Whether a file of this name can be named where folders of this kind are.
+    /// Returns true if a file of this name can be listed among folders of this kind.
     pub fn takes_file(self, file_name: &str) -> bool {
         match self {
             Self::Skills => file_name
@@ -84,56 +84,55 @@ impl Kind {
     }
 }
 
-/// A folder or a file that a package gives.
+/// A folder or a file that a package provides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
-    /// What is in it.
+    /// The kind of its contents.
     pub kind: Kind,
     /// Its path below the package; empty for the package itself.
     pub path: String,
-    /// How agents are written in it.
+    /// The format of the agents in it.
     pub format: Format,
-    /// Whether it is missed when it is not there: a plugin's usual folders are not.
+    /// Set if its absence is a finding, which is not so for a plugin's usual folders.
     pub is_named: bool,
-    /// Whether only folders that lie directly in it count.
+    /// Set if only folders directly in it count.
     pub is_flat: bool,
-    /// The pattern that leads to what counts in it, where a pattern and not the folder is named.
+    /// The pattern for its contents, if the manifest has a pattern in place of the folder.
     pub pattern: Option<Wildcard>,
-    /// Where it is named.
+    /// The position in the manifest.
     pub position: Option<Position>,
 }
 
-/// What a manifest says.
+/// The contents of a manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Manifest {
-    /// The package's name.
+    /// The name of the package.
     pub name: Option<String>,
     /// The file that was read.
     file: Option<ManifestFile>,
-    /// The folders, in order, each once.
+    /// The folders and files, in order, each once.
     pub given: Vec<Given>,
-    /// Whether it says anything about what is given here, also if that is nothing or wrong.
+    /// Set if it has anything about contents for Grove, even an empty list or a fault.
     pub speaks: bool,
-    /// Whether there is an object for pi, and so no folder is taken for what it would be without one.
+    /// Set if it has an object for pi; then no folder counts only by its usual name.
     pub has_pi: bool,
-    /// Whether it has a list of skills, be it empty.
+    /// Set if it has a list of skills, even an empty one.
     says_skills: bool,
-    /// Which of its skills count.
+    /// The rules that choose among its skills.
     pub choice: Choice,
-    /// What was found.
+    /// Findings about the manifest.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Whether a `package.json` can say anything here. Of the thousands in a folder of packages hardly one does, and
-/// looking for a word is cheaper than reading.
+/// Returns true if a `package.json` may have anything for Grove. In a folder with thousands of packages hardly one
+/// does, and a search for a word is cheaper than reading.
 pub fn may_speak_of_us(bytes: &[u8]) -> bool {
     [&b"\"pi\""[..], b"\"pi-subagents\"", b"\"grove\""]
         .iter()
         .any(|word| memchr::memmem::find(bytes, word).is_some())
 }
 
-/// The packages that a `package.json` depends on, sorted, each once; what is no name is left out. None where it is not
-/// JSON.
+/// The packages that a `package.json` depends on, sorted, each once; invalid names are left out. Nothing if it is not JSON.
 pub fn dependencies(bytes: &[u8]) -> Option<Vec<String>> {
     const MAPS: [&str; 4] = [
         "dependencies",
@@ -154,7 +153,7 @@ pub fn dependencies(bytes: &[u8]) -> Option<Vec<String>> {
 }
 
 impl Manifest {
-    /// Reads a manifest.
+    /// Reads a manifest from its bytes.
     pub fn read(bytes: &[u8], file: ManifestFile) -> Self {
         let mut manifest = Self {
             file: Some(file),
@@ -199,14 +198,14 @@ impl Manifest {
         self.has_pi = node.get("pi").is_some_and(|pi| pi.as_map().is_some());
     }
 
-    /// Adds the folder in which skills usually are, unless the manifest names others.
+    /// Adds the usual folder of skills, unless the manifest lists skills.
     pub fn add_usual_skills(&mut self) {
         if !self.says_skills {
             self.add(Kind::Skills, Kind::Skills.word().to_owned(), None, None);
         }
     }
 
-    /// A plugin's own folders, and those it names beside them.
+    /// Adds a plugin's usual folders, and those that it names beside them.
     fn claude(&mut self, node: &Node) {
         self.speaks = true;
         for kind in [Kind::Skills, Kind::Agents] {
@@ -218,7 +217,7 @@ impl Manifest {
         }
     }
 
-    /// The skills directly in `skills`, unless the manifest refuses the plugin.
+    /// Adds the skills directly in `skills`, unless the manifest refuses the plugin.
     fn agent_plugin(&mut self, node: &Node) {
         let Some(judged) = agent_plugin::judge(node) else {
             return;
@@ -326,7 +325,7 @@ impl Manifest {
         }
     }
 
-    /// Adds a path, or what a pattern leads to: skills are chosen by patterns, as pi does it.
+    /// Adds a path, or the folder of a pattern: skills are chosen by patterns, as pi does it.
     fn named(&mut self, kind: Kind, path: String, key: &str, position: Position) {
         let is_chosen = self.file == Some(ManifestFile::Npm) && kind == Kind::Skills;
         let Some(folder) = folder_of_pattern(&path).filter(|_| is_chosen) else {
@@ -368,7 +367,7 @@ impl Manifest {
 
     fn complain(&mut self, position: Position, message: impl Into<String>) {
         let finding = Diagnostic::new(Code::PackageManifest, message).at(position);
-        // What should be an object is asked for several lists and is one fault all the same.
+        // Several lists look for the same object, and its fault is reported once.
         if !self.diagnostics.contains(&finding) {
             self.diagnostics.push(finding);
         }

@@ -1,7 +1,7 @@
-//! Packages: what their manifests give, and how settings name them.
+//! Packages: the contents that their manifests list, and the ways in which settings name them.
 //!
-//! Nothing here knows a disk: paths are judged by how they are written. Whoever opens them does so beneath the
-//! package, since a link is no matter of spelling.
+//! Nothing here reads a disk: paths are judged by their text. The code that opens them stays beneath the package, since
+//! only the disk can tell where a link leads.
 
 mod agent_plugin;
 mod choice;

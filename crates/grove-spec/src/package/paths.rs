@@ -1,22 +1,22 @@
-//! Paths that a manifest writes, which must stay in the package.
+//! The paths in a manifest, which must stay in the package.
 
 use crate::text::is_line;
 
-/// Why a path of a manifest is not used.
+/// The reason why a path of a manifest is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathRefusal {
-    /// It is absolute, or goes up.
+    /// The path is absolute, or goes up.
     Leaves,
-    /// It has control characters.
+    /// The path has control characters.
     Unprintable,
-    /// It names a folder of git or npm, in which other things lie.
+    /// The path names a folder of git or npm, whose contents are not the package's own.
     Foreign,
 }
 
 /// A path below a package in its plain form, without `.` and without a slash at its end; empty for the package itself.
 ///
-/// Both kinds of slashes count and every `..` is refused, also one that would not leave: what a path means
-/// must not depend on links that are resolved in between.
+/// Both kinds of slashes count, and every `..` is refused, even one that would not leave the package: the meaning of a
+/// path must not depend on links that are resolved in between.
 pub fn path_below(text: &str) -> Result<String, PathRefusal> {
     if !is_line(text) {
         return Err(PathRefusal::Unprintable);
@@ -26,7 +26,7 @@ pub fn path_below(text: &str) -> Result<String, PathRefusal> {
         .map(str::trim)
         .filter(|part| !part.is_empty() && *part != ".")
         .collect();
-    // What is left is looked at and not what was written, so that `./~` is no other way to write `~`.
+    // The first part is checked and not the text as written, so that `./~` is no other way to write `~`.
     let first = parts.first().copied().unwrap_or_default();
     let is_drive = first.as_bytes().get(1) == Some(&b':');
     let is_absolute =
@@ -34,7 +34,7 @@ pub fn path_below(text: &str) -> Result<String, PathRefusal> {
     if is_absolute || parts.contains(&"..") {
         return Err(PathRefusal::Leaves);
     }
-    // A package inside the package's own `node_modules` may be named, all of them may not.
+    // A package in the package's own `node_modules` may be named, but not the whole folder.
     if parts.contains(&".git") || parts.last() == Some(&"node_modules") {
         return Err(PathRefusal::Foreign);
     }

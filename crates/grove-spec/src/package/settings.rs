@@ -1,4 +1,4 @@
-//! A settings file of pi: the packages it names, and the folders with skills.
+//! The packages and the folders with skills that a settings file of pi names.
 
 use super::choice::SkillFilter;
 use super::skill_folders::{self, NamedFolder};
@@ -8,24 +8,24 @@ use crate::diagnostic::{Diagnostic, Position};
 use crate::json::{self, kind_of, text_of};
 use crate::yaml::{Node, Value};
 
-/// Packages that one settings file may name, and folders with skills.
+/// The most packages, and the most folders with skills, that one settings file may name.
 pub const MAX_NAMED: usize = 200;
 
 /// A package that a settings file names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
-    /// How.
+    /// The source that its name stands for.
     pub source: PackageSource,
-    /// As written.
+    /// The name as it is written.
     pub written: String,
-    /// Where.
+    /// The position in the settings file.
     pub position: Option<Position>,
-    /// Which of its skills count.
+    /// The choice among its skills.
     pub skills: SkillFilter,
 }
 
 impl Named {
-    /// Reads one name; a finding when it cannot be followed.
+    /// Reads one name, or returns a finding if it cannot be resolved.
     pub fn read(written: &str, position: Option<Position>) -> Result<Self, Diagnostic> {
         match PackageSource::parse(written) {
             Ok(source) => Ok(Self {
@@ -42,24 +42,24 @@ impl Named {
     }
 }
 
-/// What a settings file of pi says about where things are.
+/// The packages and folders that a settings file of pi names.
 #[derive(Debug, Default)]
 pub struct PiSettings {
     /// The packages it names.
     pub packages: Vec<Named>,
     /// The folders with skills that it names.
     pub skills: Vec<NamedFolder>,
-    /// What is wrong with the file as a whole; then nothing of it is used.
+    /// The fault of the file as a whole; then nothing in it is used.
     pub fault: Option<Diagnostic>,
-    /// What is wrong with `packages`.
+    /// Findings about the key `packages`.
     pub package_findings: Vec<Diagnostic>,
-    /// What is wrong with `skills`.
+    /// Findings about the key `skills`.
     pub skill_findings: Vec<Diagnostic>,
 }
 
 /// Reads a settings file: `packages` are texts or objects with a text `source`, `skills` are paths of folders.
 ///
-/// What is wrong with one key costs nothing of the other.
+/// A fault in one key does not affect the other.
 pub fn read_settings(bytes: &[u8]) -> PiSettings {
     let document = match document_of(bytes) {
         Ok(Some(document)) => document,
@@ -81,7 +81,7 @@ pub fn read_settings(bytes: &[u8]) -> PiSettings {
     settings
 }
 
-/// The object that a settings file is; none when it is blank.
+/// The object in a settings file; nothing if the file is blank.
 fn document_of(bytes: &[u8]) -> Result<Option<Node>, Diagnostic> {
     let complaint = |position: Position, message: String| {
         Diagnostic::new(Code::PackageSettings, message).at(position)

@@ -1,4 +1,4 @@
-//! The `skills` of a settings file: folders in which more skills are.
+//! The `skills` of a settings file: folders with more skills.
 
 use super::settings::MAX_NAMED;
 use crate::codes::Code;
@@ -10,18 +10,18 @@ use crate::yaml::{Node, Value};
 /// A folder with skills that a settings file names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedFolder {
-    /// As written, without blanks around it.
+    /// The path as it is written, without blanks around it.
     pub path: String,
-    /// Where.
+    /// The position in the settings file.
     pub position: Position,
 }
 
-/// Why an entry is not a folder's path, as it is said of the entry.
+/// The reasons why an entry is not the path of a folder, each to follow the entry.
 const BLANK: &str = "is blank";
 const UNPRINTABLE: &str = "has control characters";
 const PATTERN: &str = "is a pattern; only folders can be named";
 
-/// Reads `skills`: a list of paths. What is wrong with one entry costs no other.
+/// Reads `skills`: a list of paths. A fault in one entry does not affect the others.
 pub(super) fn read(skills: &Node) -> (Vec<NamedFolder>, Vec<Diagnostic>) {
     let finding = |message: String, position: Position| {
         Diagnostic::new(Code::SkillFolderValue, message).at(position)
@@ -59,7 +59,7 @@ pub(super) fn read(skills: &Node) -> (Vec<NamedFolder>, Vec<Diagnostic>) {
     (folders, diagnostics)
 }
 
-/// A path as pi takes one: what begins with `!`, `+` or `-` or has a wildcard chooses among skills instead.
+/// A path as pi accepts it; an entry that begins with `!`, `+` or `-` or has a wildcard chooses among skills instead.
 fn plain_path(written: &str) -> Result<&str, &'static str> {
     let path = written.trim();
     if path.is_empty() {

@@ -1,8 +1,8 @@
-//! How settings name a package: `npm:NAME`, `git:HOST/PATH`, a repository's address, `file:PATH` or a path.
+//! The sources of packages: `npm:NAME`, `git:HOST/PATH`, a repository's address, `file:PATH` or a path.
 
 use crate::text::{is_line, one_line, without_credentials};
 
-/// How the address of a repository begins.
+/// The beginnings of the addresses of repositories.
 const SCHEMES: [&str; 4] = ["https://", "http://", "ssh://", "git://"];
 
 /// A package as it is named.
@@ -16,13 +16,13 @@ pub enum PackageSource {
     Path(String),
 }
 
-/// Why a package cannot be named so, as it is said of the package.
+/// The reasons why a package cannot be named in this way, each to follow the package.
 const UNKNOWN: &str = "is neither `npm:`, `git:`, `file:` nor a path";
 const UNSAFE: &str = "has a part that goes up, is absolute or empty, or begins like an option";
 const NO_REPOSITORY: &str = "is not a host and a path of at least two parts";
 
 impl PackageSource {
-    /// Reads a source; the reason when it cannot be followed.
+    /// Reads a source, or returns the reason why it cannot be resolved.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let text = text.trim();
         if !is_line(text) {
@@ -63,13 +63,13 @@ pub(super) fn shown(written: &str) -> String {
     }
 }
 
-/// Whether what stands before an `@` is a user with a password, and not a package before its version.
+/// Returns true if the text before an `@` is a user with a password, and not a package before its version.
 fn is_login(user: &str) -> bool {
     let user = user.strip_prefix("git:").unwrap_or(user);
     user.contains(':') && !user.starts_with("npm:")
 }
 
-/// Whether a text is the name of an npm package: `name` or `@scope/name`.
+/// Returns true if a text is the name of an npm package: `name` or `@scope/name`.
 pub fn is_package_name(name: &str) -> bool {
     let (scope, bare) = match name.strip_prefix('@') {
         Some(scoped) => match scoped.split_once('/') {
@@ -81,13 +81,13 @@ pub fn is_package_name(name: &str) -> bool {
     is_safe_part(bare) && scope.is_none_or(is_safe_part)
 }
 
-/// A part of a path that is a name and nothing else.
+/// Returns true if a part of a path is a name and nothing else.
 fn is_safe_part(part: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~' | '+');
     !part.is_empty() && !part.starts_with(['-', '.', '~']) && part.chars().all(fits)
 }
 
-/// Which version of a package is meant: words of which none can be taken for an option.
+/// Returns true for the version of a package: words of which none can be taken for an option.
 fn is_safe_version(version: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_./+^~*<>=|".contains(c);
     let is_word = |word: &str| !word.starts_with('-') && word.chars().all(fits);
@@ -95,7 +95,7 @@ fn is_safe_version(version: &str) -> bool {
 }
 
 fn npm(spec: &str) -> Result<PackageSource, &'static str> {
-    // The first `@` is a scope's when it begins the name.
+    // An `@` at the beginning of the name belongs to its scope.
     let version = spec.char_indices().skip(1).find(|(_, c)| *c == '@');
     let (name, version) = match version {
         Some((at, _)) => (spec.get(..at), spec.get(at + 1..)),

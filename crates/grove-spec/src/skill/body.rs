@@ -1,4 +1,4 @@
-//! What is looked for in the whole text of a skill file: control characters and hidden text.
+//! Checks of the whole text of a skill file: control characters and hidden text.
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
@@ -8,7 +8,7 @@ use crate::text::{counted, is_control, is_plain};
 
 use super::conduct;
 
-/// Reports control characters, hidden text and conduct of the body.
+/// Reports control characters, hidden text and suspicious conduct in the body.
 pub(crate) fn check(text: &str, body_offset: usize, diagnostics: &mut Vec<Diagnostic>) {
     let body = text.get(body_offset..).unwrap_or_default();
     if !is_plain(body) {
@@ -18,7 +18,7 @@ pub(crate) fn check(text: &str, body_offset: usize, diagnostics: &mut Vec<Diagno
 }
 
 fn check_characters(text: &str, body_offset: usize, body: &str, diagnostics: &mut Vec<Diagnostic>) {
-    // A lone CR is an old line end, not an overwrite, as far as the file's structure goes.
+    // For the structure of a file, a lone CR is an old line end and not an overwrite.
     let mut controls = body
         .char_indices()
         .filter(|(_, c)| is_control(*c) && *c != '\r');

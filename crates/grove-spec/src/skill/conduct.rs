@@ -1,8 +1,8 @@
-//! What a text asks a reader to do that no skill needs: pose as another speaker, be used for everything, run
-//! commands while it is loaded, carry data out through a picture.
+//! Requests to a reader that no skill needs: to pose as another speaker, to be used for everything, to run commands
+//! while it is loaded, to carry data out through a picture.
 //!
-//! Every skill file goes through here when it is read, so each rule begins with a search that almost every
-//! text fails. What a text means is not judged: these are shapes.
+//! Every skill file is checked when it is read, so each rule begins with a search that finds nothing in almost every
+//! text. The meaning of a text is not judged, only its form.
 
 use memchr::memmem;
 
@@ -11,7 +11,7 @@ use crate::diagnostic::Diagnostic;
 
 use super::body::position_of;
 
-/// More exclamation marks than this are not looked at.
+/// The most exclamation marks of a text that are checked.
 const MOST_MARKS: usize = 10_000;
 
 /// The marker of a chat template in a text, if it has one.
@@ -57,7 +57,7 @@ pub(super) fn claims_everything(description: &str) -> Option<&'static str> {
     EVERYTHING.into_iter().find(|words| lower.contains(words))
 }
 
-/// Whether `very` or ` skill` is in a text: rare letters first, because every description is asked.
+/// Returns false if a text has neither `very` nor `skill`. It searches for rare letters, since every description is checked.
 fn may_claim(text: &[u8]) -> bool {
     let follows = |at: usize, rest: &[u8]| {
         let found = text.get(at + 1..at + 1 + rest.len());
@@ -101,7 +101,7 @@ pub(super) fn check_body(text: &str, body_offset: usize, diagnostics: &mut Vec<D
     );
 }
 
-/// `` !`command` `` after a blank, and blocks that begin with ```` ```! ````.
+/// Returns true for `` !`command` `` after a blank, and for blocks that begin with ```` ```! ````.
 fn is_command(before: &str, after: &str) -> bool {
     let in_line = after.strip_prefix('`').is_some_and(|rest| {
         let end = rest.find(['`', '\n']);
@@ -112,7 +112,7 @@ fn is_command(before: &str, after: &str) -> bool {
     (in_line && parted) || (block && after.starts_with('\n'))
 }
 
-/// `![…](https://…{data}…)`.
+/// Returns true for `![…](https://…{data}…)`.
 fn carries_data(after: &str) -> bool {
     let Some(rest) = after.strip_prefix('[') else {
         return false;

@@ -1,4 +1,4 @@
-//! From top-level entries to the fields of a [`Skill`].
+//! The reading of top-level entries into the fields of a [`Skill`].
 
 use super::{
     Details, MAX_COMPATIBILITY, MAX_DESCRIPTION, MAX_NAME, Skill, body, conduct, requirements,
@@ -14,9 +14,9 @@ use crate::yaml::{Entry, KnownKeys, Node, Value};
 /// A key that Grove understands.
 pub(super) struct SkillKey {
     name: &'static str,
-    /// Other words for it.
+    /// Other spellings and names of the key.
     others: &'static [&'static str],
-    /// What counts where it keeps the skill from something and its value cannot be read, in words.
+    /// The value that counts if a restricting one cannot be read, in words.
     strictest: Option<&'static str>,
 }
 
@@ -40,8 +40,8 @@ const fn restricting(
     }
 }
 
-/// The keys of the open standard, and those beyond it. What is kept from a skill by a key under `metadata` is the
-/// business of [`requirements`].
+/// The keys of the open standard, and those beyond it. Restrictions by a key under `metadata` are handled in
+/// [`requirements`].
 const KEYS: [SkillKey; 20] = [
     row("name", &[]),
     row("description", &[]),
@@ -65,18 +65,18 @@ const KEYS: [SkillKey; 20] = [
     row("command-arg-mode", &["command_arg_mode"]),
 ];
 
-/// Keys that many skills have although nobody reads them.
+/// Keys that many skills have although no program reads them.
 const FURTHER_KEYS: &str = "version author tags category keywords tools disallowed-tools effort shell hooks fallback \
     title triggers requires dependencies";
 
 impl SkillKey {
-    /// The keys that are known by their own names.
+    /// Returns the keys by their own names.
     pub(super) fn names() -> impl Iterator<Item = &'static str> {
         KEYS.iter().map(|row| row.name)
     }
 
-    /// The row of a word. One that restricts may be written in any case, with or without hyphens: another reader of
-    /// the file may not care.
+    /// Returns the row of a word. A restricting key may be written in any case, with or without hyphens, since other
+    /// readers of the file may accept it so.
     pub(super) fn of(word: &str) -> Option<&'static Self> {
         let is_it = |row: &&Self| row.name == word || row.others.contains(&word);
         KEYS.iter().find(is_it).or_else(|| {
@@ -87,19 +87,19 @@ impl SkillKey {
     }
 }
 
-/// A word without what people write differently, or do not see: its letters and digits, in one case.
+/// A word without the parts that people write differently or do not see: its letters and digits, in lower case.
 pub(crate) fn bare(word: &str) -> String {
     let letters = word.chars().filter(|c| c.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// What frontmatter of a skill is read by where it is no YAML.
+/// The keys that guide the reading of a skill's frontmatter where it is not valid YAML.
 pub(super) const KNOWN: KnownKeys = KnownKeys {
     is_known: |key| {
         SkillKey::of(key).is_some() || FURTHER_KEYS.split_whitespace().any(|word| word == key)
     },
     restricts: |key| {
-        // Requirements are in it.
+        // The requirements are in `metadata`.
         key == "metadata" || SkillKey::of(key).is_some_and(|row| row.strictest.is_some())
     },
 };
@@ -193,7 +193,7 @@ impl SkillReader<'_> {
         }
     }
 
-    /// Says of a key that nobody knows that it is nearly one that restricts.
+    /// Reports an unknown key that is nearly written as one that restricts.
     fn nearly_restricting(&mut self, entry: &Entry) {
         let written = bare(&entry.key);
         let mut rows = KEYS.iter().filter(|row| row.strictest.is_some());
@@ -209,7 +209,7 @@ impl SkillReader<'_> {
         }
     }
 
-    /// A switch that keeps the skill from somebody and stands where nobody reads it was meant all the same.
+    /// Applies a switch below `metadata`, where no program reads it: its author meant to restrict the skill all the same.
     fn misplaced(&mut self, metadata: &[Entry]) {
         for entry in metadata {
             let Some(row) = SkillKey::of(&entry.key) else {
@@ -323,7 +323,7 @@ impl SkillReader<'_> {
         Some(text)
     }
 
-    /// Text that a model is shown: a list or mapping here makes the skill invalid.
+    /// Reads text that is shown to a model: a list or mapping makes the skill invalid.
     fn required_text(&mut self, entry: &Entry) -> Option<String> {
         match &entry.value.value {
             Value::Text(scalar) if scalar.is_null() => None,
@@ -342,7 +342,7 @@ impl SkillReader<'_> {
 
     /// Reports tags and markers with which a text would leave its place in a prompt.
     fn check_structure(&mut self, text: &str, entry: &Entry) {
-        // Both begin with one of these, which few texts have.
+        // Tags and markers begin with one of these, which few texts have.
         if memchr::memchr2(b'<', b'[', text.as_bytes()).is_none() {
             return;
         }
@@ -365,7 +365,7 @@ impl SkillReader<'_> {
         Some(without_credentials(&address).into_owned())
     }
 
-    /// `argument-hint: [file] [mode]` is meant as text and is a list only to YAML.
+    /// Reads `argument-hint: [file] [mode]`, which is meant as text and is a list only to YAML.
     fn hint(&mut self, entry: &Entry) -> Option<String> {
         match &entry.value.value {
             Value::List(items) => {
@@ -389,7 +389,7 @@ impl SkillReader<'_> {
                         value: Value::Map(entries),
                         ..
                     }) => self.skill.metadata = entries,
-                    // Text that means to be an object, or names a key, and is no mapping may hide requirements.
+                    // Text that looks like an object or names a key, but is not a mapping, may hide requirements.
                     _ if requirements::may_be_in(&scalar.text) => {
                         self.hidden_requirements("`metadata` is neither YAML nor JSON", &entry);
                         self.skill.unknown.push(entry);
@@ -401,7 +401,7 @@ impl SkillReader<'_> {
                 }
             }
             Value::List(ref items) => {
-                // Words hide nothing.
+                // A list of words cannot hide requirements.
                 if items.iter().any(|item| item.as_text().is_none()) {
                     self.hidden_requirements("`metadata` is a list, not a mapping", &entry);
                 } else {
@@ -412,7 +412,7 @@ impl SkillReader<'_> {
         }
     }
 
-    /// What may hide requirements makes the skill ineligible.
+    /// Makes the skill ineligible, since this value may hide requirements.
     fn hidden_requirements(&mut self, reason: &str, entry: &Entry) {
         self.report(Code::RequirementsUnreadable, reason.to_owned(), entry);
         self.skill.requirements = Some(Box::new(super::Requirements {
@@ -436,14 +436,14 @@ pub(crate) fn clean(text: &str, entry: &Entry, diagnostics: &mut Vec<Diagnostic>
         return text.trim().to_owned();
     }
     let mut cleaned = std::borrow::Cow::Borrowed(text);
-    // Where a file begins it marks the order of bytes; a value does not begin a file.
+    // The mark of byte order belongs at the beginning of a file; a value does not begin a file.
     let mark = '\u{feff}';
     if text.starts_with(mark) || text.contains(is_control) {
         let kept: String = cleaned
             .replace("\r\n", "\n")
             .chars()
             .filter_map(|c| match c {
-                // What a terminal takes for a line end separates words, so a space stands in for it.
+                // Terminals take these for line ends, which separate words, so a space replaces them.
                 '\r' | '\u{85}' | '\u{b}' | '\u{c}' | '\u{2028}' | '\u{2029}' => Some(' '),
                 c if is_control(c) || c == mark => None,
                 c => Some(c),
@@ -502,7 +502,7 @@ pub(super) fn split_commas(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The first tag in a text that belongs to the structure a model is shown.
+/// The first tag in a text that is part of the structure of a prompt or catalog.
 fn structure_tag(text: &str) -> Option<&str> {
     const CLOSED: [&str; 8] = [
         "available_skills",

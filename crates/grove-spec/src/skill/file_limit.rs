@@ -1,17 +1,16 @@
-//! What of a file over the byte limit is kept.
+//! The parts of a file over the byte limit that are kept.
 //!
-//! The limit counts what is kept. Nobody reads a description of a megabyte to its end, so the part beyond a
-//! fixed bound is dropped, and what is dropped does not count; a long body counts whole. A file within the
-//! limit is kept as it is.
+//! Only kept parts count towards the limit. A description of a megabyte is not read to its end, so the part beyond a
+//! fixed bound is dropped and does not count; a long body counts in full. A file within the limit is kept as it is.
 
 use super::{MAX_DESCRIPTION, Parsed, parse_bytes};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 
-/// How many characters are kept of the description of a file over the limit.
+/// The most characters that are kept of the description of a file over the limit.
 pub const KEPT_DESCRIPTION: usize = 16_384;
 
-/// How many times the limit a file may have to be read at all.
+/// The factor by which a file may exceed the limit and still be read.
 const READ_FACTOR: u64 = 8;
 
 /// The largest file that is read under a limit.
@@ -19,7 +18,7 @@ pub const fn most_read(limit: u64) -> u64 {
     limit.saturating_mul(READ_FACTOR)
 }
 
-/// Reads the bytes of a skill file under a limit, or says why it is too large.
+/// Reads the bytes of a skill file under a limit; the error is a finding that it is too large.
 pub fn parse_within(bytes: &[u8], limit: u64) -> Result<Parsed, Diagnostic> {
     let size = bytes.len() as u64;
     let mut parsed = parse_bytes(bytes);
@@ -34,7 +33,7 @@ pub fn parse_within(bytes: &[u8], limit: u64) -> Result<Parsed, Diagnostic> {
     }
 }
 
-/// The finding about a file that is larger than what is kept.
+/// The finding about a file whose kept parts exceed the limit.
 pub fn too_large(size: u64, limit: u64) -> Diagnostic {
     Diagnostic::new(
         Code::FileTooLarge,
@@ -42,7 +41,7 @@ pub fn too_large(size: u64, limit: u64) -> Diagnostic {
     )
 }
 
-/// Cuts a description over the bound and says so; gives the bytes that were dropped.
+/// Cuts a description over the bound and reports it; returns the number of dropped bytes.
 fn cut_description(parsed: &mut Parsed) -> usize {
     let Some(description) = &mut parsed.skill.description else {
         return 0;
@@ -80,7 +79,7 @@ mod tests {
         format!("---\nname: a\ndescription: {description}\n---\n{body}\n").into_bytes()
     }
 
-    /// How many characters of the description are kept, and what is said of it; none when it is refused.
+    /// The number of kept characters of the description, and the findings on it; nothing if the file is refused.
     fn judged(bytes: &[u8], limit: u64) -> Option<(usize, Vec<&'static str>)> {
         let parsed = parse_within(bytes, limit).ok()?;
         let kept = parsed.skill.description.as_deref().unwrap_or_default();
@@ -94,7 +93,7 @@ mod tests {
         let words = |bytes: usize| "word ".repeat(bytes / 5).trim_end().to_owned();
         for (description, body, limit, expected) in [
             ("d".to_owned(), 10, 256_000, Some((1, vec![]))),
-            // Within the limit nothing is cut.
+            // A description within the limit is not cut.
             (words(200_000), 10, 256_000, Some((199_999, long.to_vec()))),
             (
                 words(300_000),
@@ -110,7 +109,7 @@ mod tests {
                 256_000,
                 Some((KEPT_DESCRIPTION, long.to_vec())),
             ),
-            // The same under another limit.
+            // The same file under another limit.
             (
                 words(100_000),
                 10,
@@ -129,7 +128,7 @@ mod tests {
     #[test]
     fn the_kept_part_counts_to_the_byte() {
         let bytes = file(&"é".repeat(50_000), 10);
-        // Two bytes a character.
+        // Each character has two bytes.
         let kept = (bytes.len() - 2 * (50_000 - KEPT_DESCRIPTION)) as u64;
         assert!(parse_within(&bytes, kept).is_ok());
         let refused = parse_within(&bytes, kept - 1).map_err(|found| (found.code, found.message));

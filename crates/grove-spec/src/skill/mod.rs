@@ -1,4 +1,4 @@
-//! `SKILL.md`: from bytes to a [`Skill`] and what was found on the way.
+//! `SKILL.md`: from bytes to a [`Skill`] and findings.
 
 pub(crate) mod body;
 mod conduct;
@@ -31,24 +31,24 @@ pub const MAX_DESCRIPTION: usize = 1024;
 /// The longest `compatibility` the standard allows, in characters.
 pub const MAX_COMPATIBILITY: usize = 500;
 
-/// What a skill file says about itself.
+/// The frontmatter of a skill file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skill {
-    /// The frontmatter's name, if it has one; otherwise the folder's counts.
+    /// The name in the frontmatter; without one, the folder's name counts.
     pub name: Option<String>,
-    /// What it does and when to use it. Without one it is in no catalog.
+    /// The purpose of the skill and when to use it. A skill without one is in no catalog.
     pub description: Option<String>,
     /// False with `disable-model-invocation: true`.
     pub model_invocable: bool,
     /// False with `user-invocable: false`.
     pub user_invocable: bool,
-    /// What must be there for the skill to be usable.
+    /// The conditions for using the skill.
     pub requirements: Option<Box<Requirements>>,
-    /// Everything else that is known by name; most skills have none of it.
+    /// The other keys that Grove knows; most skills have none of them.
     pub details: Option<Box<Details>>,
-    /// `metadata` as written.
+    /// The entries of `metadata`, as written.
     pub metadata: Vec<Entry>,
-    /// Keys that nobody here knows, as written.
+    /// Keys that Grove does not know, as written.
     pub unknown: Vec<Entry>,
 }
 
@@ -74,7 +74,7 @@ pub struct Details {
     pub command_dispatch: Option<String>,
     pub command_tool: Option<String>,
     pub command_arg_mode: Option<String>,
-    /// `metadata.children` and `metadata.parent`.
+    /// The keys `metadata.children` and `metadata.parent`.
     pub tree: Option<Box<TreeKeys>>,
 }
 
@@ -115,13 +115,13 @@ impl Default for Skill {
 }
 
 impl Skill {
-    /// The optional keys, all empty for a skill that has none.
+    /// Returns the optional keys, all empty for a skill that has none.
     pub fn details(&self) -> &Details {
         static NONE: Details = Details::NONE;
         self.details.as_deref().unwrap_or(&NONE)
     }
 
-    /// Whether `paths` leave out any file, as Claude Code reads them.
+    /// Returns true if `paths` exclude any file, as Claude Code reads them.
     pub fn is_for_some_files(&self) -> bool {
         let paths = self.details().paths.iter();
         let paths = paths.map(|path| path.strip_suffix("/**").unwrap_or(path));
@@ -129,7 +129,7 @@ impl Skill {
         paths.any(|path| path != "**")
     }
 
-    /// What it says about its place in a tree.
+    /// Returns the skill's own keys about its place in a tree.
     pub fn tree_keys(&self) -> Option<&TreeKeys> {
         self.details.as_deref()?.tree.as_deref()
     }
@@ -138,32 +138,32 @@ impl Skill {
 /// A skill file as read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parsed {
-    /// What was understood; to be used only when no finding is an error.
+    /// The skill; to be used only if no finding is an error.
     pub skill: Skill,
-    /// Where the body starts, in bytes.
+    /// Byte offset of the body.
     pub body_offset: usize,
-    /// What was found.
+    /// Findings about the file.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Parsed {
-    /// Whether the file is usable as a skill.
+    /// Returns true if the file is usable as a skill.
     pub fn is_valid(&self) -> bool {
         !self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// Whether a finding is an error, be it one that leaves the file usable.
+    /// Returns true if a finding is an error, even one that leaves the file usable.
     pub fn has_errors(&self) -> bool {
         let mut findings = self.diagnostics.iter();
         findings.any(|finding| finding.severity == Severity::Error)
     }
 
-    /// Whether the file has a frontmatter block, readable or not.
+    /// Returns true if the file has a frontmatter block, readable or not.
     pub fn has_frontmatter(&self) -> bool {
         self.body_offset > 0
     }
 
-    /// A file that could not be read as a skill.
+    /// The result for a file that cannot be read as a skill.
     pub fn refused(diagnostic: Diagnostic) -> Self {
         Self {
             skill: Skill::default(),
@@ -196,9 +196,9 @@ pub fn parse(text: &str) -> Parsed {
     }
 }
 
-/// What is to be said about a name beside the folder (or file stem) that bears it.
+/// Compares a name with the name of its folder (or of its file, without the ending); returns a finding if they differ.
 ///
-/// Apart from [`parse`], because a folder can be renamed without its file changing.
+/// This is not part of [`parse`], because a folder can be renamed without a change of its file.
 pub fn check_folder(name: Option<&str>, folder: &str) -> Option<Diagnostic> {
     match name {
         None => Some(Diagnostic::new(
@@ -215,7 +215,7 @@ pub fn check_folder(name: Option<&str>, folder: &str) -> Option<Diagnostic> {
     }
 }
 
-/// The key under which names are compared: composed, so that one visible name is one name.
+/// The form in which names are compared: composed Unicode, so that names that look the same are the same.
 pub fn name_key(name: &str) -> std::borrow::Cow<'_, str> {
     use unicode_normalization::UnicodeNormalization;
     if name.is_ascii() {

@@ -1,6 +1,6 @@
-//! Writing a skill file: the standard's keys first, values plain where that is safe.
+//! Skill files written anew: the standard's keys first, values without quotes where that is safe.
 //!
-//! Law: what is printed parses to what prints the same again.
+//! Law: a printed file is read back as a skill that prints the same text.
 
 use std::fmt::Write as _;
 
@@ -78,7 +78,7 @@ fn list(out: &mut String, key: &str, values: &[String]) {
     }
 }
 
-/// Entries one a line, so many levels in.
+/// Writes entries, one a line, at a level of indent.
 pub(crate) fn map(out: &mut String, entries: &[Entry], level: usize) {
     for entry in entries {
         let key = scalar_text(&Scalar {
@@ -96,7 +96,7 @@ pub(crate) fn map(out: &mut String, entries: &[Entry], level: usize) {
     }
 }
 
-/// A value after `key:` or `-`, with the line end.
+/// Writes a value after `key:` or `-`, with the line end.
 fn value(out: &mut String, node: &Node, level: usize) {
     match &node.value {
         Value::Text(scalar) if scalar.plain && scalar.text.is_empty() => out.push('\n'),
@@ -119,7 +119,7 @@ fn value(out: &mut String, node: &Node, level: usize) {
     }
 }
 
-/// A scalar in plain style when it reads back as itself, otherwise in double quotes.
+/// A scalar in plain style if it reads back as itself, otherwise in double quotes.
 pub(crate) fn scalar_text(scalar: &Scalar) -> String {
     let as_is = scan::scan(&format!("k: {}\n", scalar.text), 1);
     let reads_back = as_is.as_deref().is_some_and(|entries| {

@@ -1,8 +1,7 @@
-//! What must be there for a skill to be usable, from `metadata.grove`, `metadata.openclaw` or
-//! `metadata.clawdbot`, written as YAML, JSON or JSON5.
+//! The conditions for using a skill, from `metadata.grove`, `metadata.openclaw` or `metadata.clawdbot`, written as
+//! YAML, JSON or JSON5.
 //!
-//! Requirements that cannot be read make a skill unusable. The other way round, a typing error would
-//! switch a gate off.
+//! Requirements that cannot be read make a skill unusable; otherwise a typing error would remove a condition.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +14,7 @@ use crate::yaml::{Entry, MAX_DEPTH, Node, Scalar, Value};
 /// The keys of `metadata` that may hold requirements; the first one present counts.
 pub const NAMESPACES: [&str; 3] = ["grove", "openclaw", "clawdbot"];
 
-/// Whether a text that is no mapping may have been meant to hold requirements.
+/// Returns true if a text that is not a mapping may have been meant to hold requirements.
 pub(super) fn may_be_in(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     text.contains('{') || NAMESPACES.iter().any(|name| text.contains(name))
@@ -24,7 +23,7 @@ pub(super) fn may_be_in(text: &str) -> bool {
 /// Conditions on the machine and the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requirements {
-    /// Operating systems it works on, in lower case with `darwin` for macOS; empty means all.
+    /// Operating systems that it works on, in lower case with `darwin` for macOS; empty means all.
     pub os: Vec<String>,
     /// Programs that must all be on the path.
     pub bins: Vec<String>,
@@ -34,21 +33,21 @@ pub struct Requirements {
     pub env: Vec<String>,
     /// Configuration paths that must all be set and not false.
     pub config: Vec<String>,
-    /// Skips programs, environment and configuration, never the operating system.
+    /// Set to skip programs, environment and configuration, but never the operating system.
     pub always: bool,
     /// The variable that a configured API key is for.
     pub primary_env: Option<String>,
     /// The key of its entry in the configuration; the name by default.
     pub skill_key: Option<String>,
-    /// How to install what is missing, as written; never run by the library.
+    /// The ways to install missing programs, as written; the library never runs them.
     pub install: Vec<Node>,
-    /// Why the requirements could not be read.
+    /// The reason why the requirements could not be read.
     pub unreadable: Option<String>,
 }
 
 /// Reads requirements from the entries of `metadata`.
 pub(super) fn read(metadata: &[Entry], diagnostics: &mut Vec<Diagnostic>) -> Option<Requirements> {
-    // One with nothing in it says nothing, and hides none after it.
+    // A namespace without a value sets nothing, and does not hide a later one.
     let said = metadata.iter().filter(|entry| !entry.value.is_null());
     let (namespace, entry) = NAMESPACES.iter().find_map(|name| {
         let mut said = said.clone();
@@ -130,7 +129,7 @@ impl Reader {
         requirements
     }
 
-    /// A key that is nearly one of these was meant to be it, and would be a gate that stands open.
+    /// Refuses a key that is nearly one of these: it was meant as a condition, which would not be checked.
     fn known_words(&mut self, path: &str, words: &[&'static str], node: &Node) {
         for entry in node.as_map().unwrap_or_default() {
             let written = bare(&entry.key);
@@ -184,7 +183,7 @@ fn is_true(node: &Node) -> bool {
     matches!(&node.value, Value::Text(Scalar { text, plain: true }) if text == "true")
 }
 
-/// One spelling for an operating system.
+/// Returns one spelling for each operating system.
 pub fn os_name(name: &str) -> String {
     match name.trim().to_ascii_lowercase().as_str() {
         "macos" | "mac" | "osx" | "darwin" => "darwin".to_owned(),
@@ -202,7 +201,7 @@ pub(super) fn json_to_node(text: &str, position: Position) -> Option<Node> {
     Some(node_of(value, position))
 }
 
-/// The deepest nesting of brackets, strings not told apart: an upper bound for any reader.
+/// The deepest nesting of brackets, those in strings included: an upper bound for any reader.
 fn bracket_depth(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for b in text.bytes() {

@@ -1,4 +1,4 @@
-//! Strict validation: every leniency counts, and so does every key outside the standard.
+//! Strict validation: every repair is reported, and so is every key outside the standard.
 
 use super::fields::{SkillKey, is_standard_name};
 use super::{Parsed, check_folder};
@@ -6,9 +6,9 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
 use crate::text::nearest;
 
-/// All findings about a file in a folder, as its author should see them.
+/// Returns all findings about a file in a folder, for its author.
 ///
-/// Host keys that Grove understands are only noted; unknown keys and every repair count.
+/// Keys of hosts that Grove understands are only noted; unknown keys and every repair count.
 pub fn validate(parsed: &Parsed, folder: &str) -> Vec<Diagnostic> {
     let mut findings = parsed.diagnostics.clone();
     if !parsed.is_valid() {
@@ -48,7 +48,7 @@ pub fn validate(parsed: &Parsed, folder: &str) -> Vec<Diagnostic> {
     findings
 }
 
-/// Whether a list of findings fails a validation.
+/// Returns true if a list of findings fails a validation.
 pub fn fails(findings: &[Diagnostic]) -> bool {
     findings
         .iter()

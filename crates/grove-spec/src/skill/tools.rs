@@ -5,7 +5,7 @@ pub fn split_tools(text: &str) -> Vec<String> {
     split_outside_parentheses(text, |c| matches!(c, ',' | ' ' | '\t' | '\n'))
 }
 
-/// The parts of a text that have something in them, between characters outside parentheses.
+/// The non-empty parts of a text between separators outside parentheses.
 pub(crate) fn split_outside_parentheses(text: &str, is_between: fn(char) -> bool) -> Vec<String> {
     let mut parts = Vec::new();
     let mut depth = 0_usize;

@@ -1,7 +1,7 @@
-//! Where a skill stands in a tree, by its own account: `metadata.children` and `metadata.parent`.
+//! A skill's own keys about its place in a tree: `metadata.children` and `metadata.parent`.
 //!
-//! A child is the name of a folder below the skill's own, so a name that could lead anywhere else is not
-//! taken. Whether the folders are there is for who looks at them.
+//! A child is the name of a folder below the skill's own, so a name that could lead elsewhere is refused. The code that
+//! reads the folders checks that they exist.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,37 +11,37 @@ use crate::hidden_text;
 use crate::text::{first_names, is_control, one_line};
 use crate::yaml::{Entry, Node, Value};
 
-/// How many children a skill may name.
+/// The most children that a skill may name.
 pub const MAX_CHILDREN: usize = 1_000;
 /// The longest name of a folder, in bytes.
 const MAX_SEGMENT: usize = 255;
 /// The longest id of a parent, in bytes.
 const MAX_PARENT: usize = 1_024;
 
-/// What a skill says about its place in a tree.
+/// A skill's own keys about its place in a tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeKeys {
-    /// The children it declares.
+    /// The children that the skill declares.
     pub children: Option<Declared<Children>>,
-    /// The name or id of the skill it hangs under.
+    /// The name or id of the skill's parent.
     pub parent: Option<Declared<String>>,
 }
 
-/// A value and where it stands in the file.
+/// A value and its position in the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Declared<T> {
-    /// What is declared.
+    /// The value as declared.
     pub value: T,
-    /// Where.
+    /// The position of the value.
     pub at: Position,
 }
 
-/// Which folders below a skill's own are its children.
+/// The folders below a skill's own that are its children.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Children {
-    /// Every one with a skill file: `*`.
+    /// Every folder with a skill file: `*`.
     Every,
-    /// These, in this order; a name may stand twice.
+    /// These folders, in this order; a name may appear twice.
     Named(Vec<String>),
 }
 
@@ -127,7 +127,7 @@ fn parent(entry: &Entry, diagnostics: &mut Vec<Diagnostic>) -> Option<Declared<S
     Some(Declared { value, at })
 }
 
-/// Whether a text can only be the name of one folder, and of one that is walked.
+/// Returns true if a text can only be the name of one folder, and of one that discovery enters.
 fn is_folder_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= MAX_SEGMENT
@@ -151,7 +151,7 @@ fn wrong_kind(key: &str, node: &Node, wanted: &str) -> Diagnostic {
     Diagnostic::new(Code::FieldType, message).at(node.position)
 }
 
-/// The start of a hostile text, on one line.
+/// The beginning of a text that may be hostile, on one line.
 fn shown(text: &str) -> String {
     let start: String = text.chars().take(80).collect();
     one_line(&hidden_text::strip(&start))

@@ -1,9 +1,9 @@
-//! Cutting a block that is no YAML into its top-level keys and the lines of each.
+//! The cutting of a block that is not valid YAML into its top-level keys and the lines of each.
 //!
-//! A key stands in the first column with a colon and a blank after it. What people write instead is taken for a key
-//! only if the word is one of the keys that the file may have, and nothing else in the file is that key: one blank
-//! too many before it, none after the colon, another blank or colon than YAML's. And where a text goes on in lines
-//! that are not indented, it goes on up to the next such key: `Context:` and `user:` of an example are no keys.
+//! A proper key is in the first column with a colon and a blank after it. Other spellings (one blank too many before
+//! the key, none after the colon, another blank or colon than YAML's) count as a key only if the word is one of the
+//! keys that the file may have, and no other line of the file is that key. A text that goes on in lines without indent
+//! goes on up to the next such key: `Context:` and `user:` of an example are no keys.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -17,18 +17,18 @@ pub(super) struct Chunk<'a> {
     pub(super) key: &'a str,
     /// From the first character after the key's colon to the end of its last line.
     pub(super) value: &'a str,
-    /// The whole entry as YAML would have it.
+    /// The whole entry in the form that YAML requires.
     pub(super) text: Cow<'a, str>,
     pub(super) line: u32,
-    /// How many blanks stand before the key.
+    /// Number of blanks before the key.
     pub(super) indent: usize,
-    /// How the key is written.
+    /// The way in which the key is written.
     pub(super) sign: Sign,
-    /// The first line of its text that is not indented.
+    /// The number of the first line of its text that is not indented.
     pub(super) flush: Option<u32>,
 }
 
-/// Cuts a block; nothing if it is no list of keys at all.
+/// Cuts a block; nothing if it is not a list of keys.
 pub(super) fn cut(text: &str, first_line: u32, is_known: IsKnown) -> Option<Vec<Chunk<'_>>> {
     let lines = Line::all(text, first_line);
     let proper: BTreeSet<&str> = lines
@@ -68,7 +68,7 @@ impl<'a> Line<'a> {
         all.collect()
     }
 
-    /// Blank, or a comment in the first column.
+    /// Returns true if the line is blank, or a comment in the first column.
     fn is_aside(&self) -> bool {
         self.text.trim().is_empty() || self.text.starts_with('#')
     }
@@ -77,19 +77,19 @@ impl<'a> Line<'a> {
 /// A line that begins with a key.
 struct KeyLine<'a> {
     key: &'a str,
-    /// How much of the line is blanks, key and colon.
+    /// Number of bytes of the line up to and with the colon.
     length: usize,
     indent: usize,
     sign: Sign,
 }
 
 impl<'a> KeyLine<'a> {
-    /// A key in the first column with a colon and a blank after it.
+    /// Reads a key in the first column with a colon and a blank after it.
     fn proper(line: &'a str) -> Option<Self> {
         Self::read(line).filter(|key_line| key_line.sign == Sign::Proper)
     }
 
-    /// A key however it is written.
+    /// Reads a key in any accepted spelling.
     fn read(line: &'a str) -> Option<Self> {
         let inner = line.trim_start_matches(' ');
         let indent = line.len() - inner.len();
@@ -115,12 +115,12 @@ impl<'a> KeyLine<'a> {
     }
 }
 
-/// Colons, the one of YAML and those that look like it.
+/// Returns true for the colon of YAML and for characters that look like it.
 pub(crate) fn is_colon(c: char) -> bool {
     matches!(c, ':' | '\u{ff1a}' | '\u{fe55}' | '\u{2236}' | '\u{a789}')
 }
 
-/// The word that a key is, in quotes or not.
+/// The word of a key, in quotes or not.
 fn word(key: &str) -> Option<&str> {
     let bare = key.trim_end().trim_matches(['"', '\'']);
     let first = bare.chars().next()?;
@@ -132,13 +132,13 @@ fn word(key: &str) -> Option<&str> {
     fits.then_some(bare)
 }
 
-/// The key that a line begins with, at an indent, and how long it is up to its colon.
+/// The key at the beginning of an indented line, and its length up to the colon.
 pub(super) fn nested_key(content: &str) -> Option<(&str, usize)> {
     let colon = content.find(':')?;
     Some((word(content.get(..colon)?)?, colon))
 }
 
-/// The key that a line begins with, whatever stands before it: blanks, brackets, an anchor, a tag or a question mark.
+/// The key of a line, after any blanks, brackets, anchor, tag or question mark.
 pub(super) fn written_key(line: &str) -> Option<Cow<'_, str>> {
     let mut rest = line.trim_start_matches(|c: char| c.is_whitespace() || "{[,".contains(c));
     let is_explicit = rest.starts_with('?');
@@ -156,7 +156,7 @@ pub(super) fn written_key(line: &str) -> Option<Cow<'_, str>> {
     word(rest.get(..end)?).map(Cow::Borrowed)
 }
 
-/// The same where people have put signs around the key, or another one after it: `**key**: value`, `> key = value`.
+/// The key of a line with decoration around it or another sign after it: `**key**: value`, `> key = value`.
 pub(super) fn decorated_key(line: &str) -> Option<&str> {
     let is_sign = |c: char| !c.is_alphanumeric();
     let rest = line.trim_start_matches(is_sign);
@@ -164,14 +164,14 @@ pub(super) fn decorated_key(line: &str) -> Option<&str> {
     Some(word.trim_end_matches(is_sign))
 }
 
-/// Where a key begins.
+/// The beginning of a key in the block.
 struct Start<'a> {
     offset: usize,
     line: u32,
     key_line: KeyLine<'a>,
-    /// Whether there was nothing yet but the line of the key.
+    /// Set as long as the key's own line is the only one.
     is_alone: bool,
-    /// Whether the value is a text, which may go on in lines that are not indented.
+    /// Set if the value is a text, which may go on in lines that are not indented.
     is_text: bool,
     flush: Option<u32>,
 }
@@ -179,14 +179,14 @@ struct Start<'a> {
 struct Cutter<'a> {
     text: &'a str,
     is_known: IsKnown,
-    /// Keys that are written as YAML has it.
+    /// The keys that are written as YAML requires.
     proper: BTreeSet<&'a str>,
-    /// Keys that were found so far.
+    /// The keys that were found so far.
     taken: BTreeSet<&'a str>,
     starts: Vec<Start<'a>>,
-    /// Where brackets or quotes close that a key's line opened.
+    /// Byte offset at which the brackets or quotes close that a key's line opened.
     inside_until: usize,
-    /// How many bytes may still be looked at for what closes brackets, so that a file full of them costs no more.
+    /// Bytes that may still be searched for closing brackets, so that a file full of brackets does not cost more.
     left: usize,
 }
 
@@ -207,7 +207,7 @@ impl<'a> Cutter<'a> {
         if line.is_aside() {
             return Some(());
         }
-        // A list may stand in the first column, and so may the bracket that closes one.
+        // A list may begin in the first column, and so may the bracket that closes one.
         let is_flush = !line.text.starts_with([' ', '\t', ']', '}'])
             && line.text != "-"
             && !line.text.starts_with("- ");
@@ -229,7 +229,7 @@ impl<'a> Cutter<'a> {
         let after = line.get(key_line.length..).unwrap_or_default();
         match key_line.sign {
             Sign::Proper => is_known || !in_flush_text,
-            // Below a value on the line of its key YAML has only text, in which there is no `key: `.
+            // Below a value on the key's own line YAML allows only text, which has no `key: ` in it.
             Sign::Indented => {
                 is_known
                     && is_free
@@ -262,7 +262,7 @@ impl<'a> Cutter<'a> {
             if closed == Some(true) {
                 let value = self.text.get(value_start..).unwrap_or_default();
                 self.inside_until = value_start + closed_length(value).unwrap_or_default();
-                // What a quoted text is followed by may still be a key with a blank too many.
+                // A line after a quoted text may still be a key with a blank too many.
                 is_text = inner.starts_with(['"', '\'']);
             }
         }
@@ -276,7 +276,7 @@ impl<'a> Cutter<'a> {
         });
     }
 
-    /// Whether brackets or quotes are closed at the end of a line, before any known key; nothing if never.
+    /// Returns true if brackets or quotes close at the end of a line; nothing if they do not close before a known key.
     fn closed(&mut self, start: usize) -> Option<bool> {
         let value = self.text.get(start..)?;
         let found = (self.left > 0).then(|| closed_length(value))?;
@@ -329,7 +329,7 @@ impl Start<'_> {
         line.trim_end().len()
     }
 
-    /// Whether the value is the sign of a block of text, which follows.
+    /// Returns true if the value is the sign that begins a block of text.
     fn begins_block(&self, text: &str) -> bool {
         let (line, _) = line_at(text, self.offset);
         let value = line.get(self.key_line.length..).unwrap_or_default();

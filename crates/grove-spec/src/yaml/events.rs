@@ -1,8 +1,7 @@
-//! The full YAML parser behind guards: no anchors, aliases, tags, merge keys or duplicate keys, and
-//! a bounded depth.
+//! The full YAML parser behind guards: no anchors, aliases, tags, merge keys or duplicate keys, and a bounded depth.
 //!
-//! Built on parser events and an explicit stack, because tree builders recurse as deep as the input
-//! says and abort the process on `- - - - …`.
+//! It uses parser events and an explicit stack, because tree builders recurse as deep as the input nests and abort the
+//! process on `- - - - …`.
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
 
@@ -10,7 +9,7 @@ use super::{Entry, Key, MAX_DEPTH, Node, Scalar, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 
-/// Parses a block into its top-level entries, or says why it was refused.
+/// Parses a block into its top-level entries, or returns why it was refused.
 pub fn parse(text: &str, first_line: u32) -> Result<Vec<Entry>, Refusal> {
     match parse_value(text, first_line)? {
         None => Ok(Vec::new()),
@@ -25,7 +24,7 @@ pub fn parse(text: &str, first_line: u32) -> Result<Vec<Entry>, Refusal> {
                 format!("frontmatter is {}, not a mapping", node.kind()),
             )
             .at(node.position),
-            // `name:x` is text to YAML and a key to people.
+            // `name:x` is text to YAML but a key to people.
             kind: match &node.value {
                 Value::Text(scalar) if scalar.plain => RefusalKind::Syntax,
                 _ => RefusalKind::Guard,
@@ -49,23 +48,23 @@ pub fn parse_value(text: &str, first_line: u32) -> Result<Option<Node>, Refusal>
     Ok(builder.root)
 }
 
-/// Why a block was refused.
+/// The reason why a block was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// What to say.
+    /// The finding to report for it.
     pub diagnostic: Diagnostic,
-    /// Whether the repair tier may try.
+    /// The kind of refusal, which decides if a repair is tried.
     pub kind: RefusalKind,
 }
 
-/// What kind of refusal it is.
+/// The kinds of refusals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalKind {
-    /// Not YAML: what the world writes, and the repair tier may read.
+    /// The text is not valid YAML, as often in real files; a repair may read it.
     Syntax,
-    /// An anchor or a local tag before a text, which may be the text itself: `&c` or `!important`.
+    /// An anchor or a local tag before a text, which may be part of the text: `&c` or `!important`.
     Decoration,
-    /// YAML that is not accepted.
+    /// The text is YAML of a kind that is not accepted.
     Guard,
 }
 
@@ -101,7 +100,7 @@ impl Builder {
             | Event::DocumentEnd => Ok(()),
             Event::Alias(_) => Err(guard(Code::YamlAlias, "alias in frontmatter", position)),
             Event::Scalar(text, style, anchor, tag) => {
-                // Before a key it is no prose: every other reader has the key without it.
+                // Before a key it cannot be prose: every other reader takes the key without it.
                 let may_be_prose = style == ScalarStyle::Plain && !self.awaits_key();
                 if let Some(tag) = tag {
                     // `!word` is a local tag; `!!` and `!<…>` name a type and are never prose.
@@ -187,7 +186,7 @@ impl Builder {
                 ..
             }) => {
                 if let Some((key, position)) = key_slot.take() {
-                    // An absent value has no place of its own.
+                    // An absent value has no position of its own.
                     let absent = matches!(&node.value, Value::Text(scalar) if scalar.plain && scalar.text.is_empty());
                     let value = if absent {
                         Node { position, ..node }
@@ -202,7 +201,7 @@ impl Builder {
                     Ok(())
                 } else {
                     let Value::Text(Scalar { text, plain }) = node.value else {
-                        // `{{ product }} text` is a mapping in a mapping to YAML and a sentence to people.
+                        // `{{ product }} text` is a mapping in a mapping to YAML but a sentence to people.
                         let finding = Diagnostic::new(Code::YamlNotMapping, "a key is not text");
                         return Err(Refusal {
                             diagnostic: finding.at(node.position),
@@ -216,7 +215,7 @@ impl Builder {
                             node.position,
                         ));
                     }
-                    // Linear, and bounded by the block's 16 KiB.
+                    // The search is linear, but bounded by the block's 16 KiB.
                     if let Some(first) = entries.iter().find(|entry| entry.key == text) {
                         let message = format!(
                             "key `{text}` appears twice, first in line {}",
@@ -245,7 +244,7 @@ impl Builder {
     }
 
     fn syntax(&self, mark: Marker, info: &str) -> Refusal {
-        // The scanner looks ahead and meets its own limit of 255 before our builder sees an event.
+        // The scanner looks ahead and reaches its own limit of 255 before this builder gets an event.
         if info.contains("recursion limit") {
             return guard(Code::YamlDepth, too_deep(), self.position(mark));
         }

@@ -1,9 +1,9 @@
-//! YAML that other parsers take and the full one refuses, made such that it is taken: lines in brackets or
+//! YAML that other parsers accept and the full parser refuses, changed so that it is accepted: lines in brackets or
 //! quotes that are not indented, tabs for blanks, a comma after a closing bracket.
 //!
-//! One pass over the lines tells what is structure and what is inside of brackets, quotes or a block of text. Only
-//! blanks are added, taken away or put for a tab or a comma, outside of texts, and the full parser must take
-//! the result, so that nothing is read here that YAML would read otherwise.
+//! One pass over the lines tells structure from the inside of brackets, quotes and blocks of text. Only blanks are
+//! added, removed or put in place of a tab or a comma, outside of texts, and the full parser must accept the result, so
+//! that no text is read with another meaning than in YAML.
 
 use super::events;
 use super::{Entry, Node, Value};
@@ -11,12 +11,12 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::fence::lines;
 
-/// An indent beyond which nobody writes; what is made of a block stays small.
+/// The deepest indent that is read, deeper than people write; it keeps the changed block small.
 const MAX_INDENT: usize = 256;
 
-/// Reads a refused block with its blanks put right, and says what was put right.
+/// Reads a refused block with its blanks corrected, and reports the corrections.
 ///
-/// A tab after a key's colon is YAML, and so nothing is said of it.
+/// A tab after a key's colon is valid YAML, so it is not reported.
 pub(super) fn parse(text: &str, first_line: u32) -> Option<(Vec<Entry>, Vec<Diagnostic>)> {
     let mut pass = Pass::new(text);
     for (number, (offset, line, next)) in (first_line..).zip(lines(text)) {
@@ -37,7 +37,7 @@ pub(super) fn parse(text: &str, first_line: u32) -> Option<(Vec<Entry>, Vec<Diag
     Some((entries, pass.findings))
 }
 
-/// How many bytes a value in brackets or quotes takes, from its first character to the one that closes it.
+/// The number of bytes of a value in brackets or quotes, from its first character to the closing one.
 pub(super) fn closed_length(value: &str) -> Option<usize> {
     let mut inside = Inside::opened_by(value)?;
     lines(value).find_map(|(offset, line, _)| {
@@ -47,14 +47,14 @@ pub(super) fn closed_length(value: &str) -> Option<usize> {
     })
 }
 
-/// Brackets and quotes that are open.
+/// The brackets and quotes that are open.
 struct Inside {
     depth: usize,
     quote: Option<char>,
 }
 
 impl Inside {
-    /// What the first character of a value opens.
+    /// Returns the brackets or quotes that the first character of a value opens.
     fn opened_by(value: &str) -> Option<Self> {
         let first = value.chars().next()?;
         let quote = matches!(first, '"' | '\'').then_some(first);
@@ -62,10 +62,10 @@ impl Inside {
         (quote.is_some() || depth > 0).then_some(Self { depth, quote })
     }
 
-    /// Goes through a line, or the rest of one, up to what closes the last that is open.
+    /// Reads a line, or the rest of one, up to the character that closes the last open bracket or quote.
     fn run(&mut self, line: &str) -> Option<usize> {
         let mut chars = line.char_indices().peekable();
-        // An apostrophe in a word opens nothing, and a hash in a word is no comment.
+        // An apostrophe in a word opens nothing, and a hash in a word begins no comment.
         let (mut may_open, mut after_blank) = (true, true);
         while let Some((at, c)) = chars.next() {
             if let Some(quote) = self.quote {
@@ -100,25 +100,25 @@ impl Inside {
     }
 }
 
-/// What a line begins in.
+/// The context in which a line begins.
 enum State {
     Structure,
-    /// In brackets or quotes that a line of this indent opened.
+    /// In brackets or quotes that were opened by a line with this indent.
     Inside(Inside, usize),
-    /// In a block of text below a line of this indent.
+    /// In a block of text below a line with this indent.
     Block(usize),
 }
 
 struct Pass {
     state: State,
     out: String,
-    /// What one tab at the start of a line stands for.
+    /// Number of blanks for one tab at the start of a line.
     tab_width: usize,
     has_tabs: bool,
-    /// Lines whose indent was changed: old and new.
+    /// Lines whose indent was changed: number, old and new indent.
     shifted: Vec<(u32, usize, usize)>,
     findings: Vec<Diagnostic>,
-    /// How many findings there were when the last key of the first column began.
+    /// Number of findings when the last key in the first column began.
     said_before: usize,
 }
 
@@ -135,7 +135,7 @@ impl Pass {
         }
     }
 
-    /// Takes one line without its end; nothing if it is written as nobody writes.
+    /// Reads one line without its end; nothing if its indent is too deep.
     fn line(&mut self, line: &str, number: u32) -> Option<()> {
         let content = line.trim_start_matches([' ', '\t']);
         let lead = line.get(..line.len() - content.len())?;
@@ -150,7 +150,7 @@ impl Pass {
         }
         match &self.state {
             State::Block(above) if indent > *above => {
-                // After the blanks that indent a block a tab is text.
+                // After the blanks that indent a block, a tab is part of the text.
                 let content = line.trim_start_matches('\t');
                 let tabs = line.len() - content.len();
                 let lead = line.get(..tabs)?;
@@ -169,7 +169,7 @@ impl Pass {
         Some(())
     }
 
-    /// A line that begins in brackets or quotes, where its indent means nothing but must be there.
+    /// Reads a line that begins in brackets or quotes, where its indent has no meaning but is required.
     fn inside(&mut self, content: &str, number: u32, lead: &str, above: usize, indent: usize) {
         let State::Inside(mut inside, above_line) =
             std::mem::replace(&mut self.state, State::Structure)
@@ -201,7 +201,7 @@ impl Pass {
         }
     }
 
-    /// A line of keys and items.
+    /// Reads a line of keys and items.
     fn structure(&mut self, content: &str, number: u32, lead: &str, indent: usize) {
         if lead.is_empty() {
             self.said_before = self.findings.len();
@@ -215,13 +215,13 @@ impl Pass {
         self.out.push_str(content.get(..items).unwrap_or_default());
         let mut above = indent;
         if let Some(colon) = key_end(rest) {
-            // What belongs to a key of an item is indented more than the key.
+            // The value of a key in an item is indented more than the key.
             above += items;
             let (key, value) = rest.split_at(colon);
             let after_tabs = value.trim_start_matches('\t');
             let inner = after_tabs.trim_start_matches([' ', '\t']);
             self.out.push_str(key);
-            // The full parser takes no letter after a tab alone.
+            // The full parser accepts no letter directly after a tab.
             let tabs = value.len() - after_tabs.len();
             self.out.extend(std::iter::repeat_n(' ', tabs));
             let blanks = after_tabs.get(..after_tabs.len() - inner.len());
@@ -245,7 +245,7 @@ impl Pass {
         }
     }
 
-    /// What is left of a line after its brackets or quotes were closed.
+    /// Reads the rest of a line after its brackets or quotes were closed.
     fn closed(&mut self, text: &str, length: usize, number: u32, column: usize) {
         let (value, after) = text.split_at_checked(length).unwrap_or((text, ""));
         self.out.push_str(value);
@@ -278,7 +278,7 @@ impl Pass {
         self.out.extend(std::iter::repeat_n(' ', indent));
     }
 
-    /// One finding of a kind for each key of the first column.
+    /// Adds a finding, one of each kind for each key in the first column.
     fn say(&mut self, line: u32, column: usize, message: &str, help: &str) {
         let said = self.findings.get(self.said_before..).unwrap_or_default();
         if said.iter().any(|finding| finding.message == message) {
@@ -289,13 +289,13 @@ impl Pass {
         self.findings.push(finding.with_help(help).at(place));
     }
 
-    /// Puts the columns back where they are in the file.
+    /// Restores the columns that the entries have in the file.
     fn shift_back(&self, entry: &mut Entry) {
         self.place_back(&mut entry.position);
         self.shift_node(&mut entry.value);
     }
 
-    // Values are nested no deeper than the parser allows.
+    // The parser limits the nesting of values, so the recursion is bounded.
     fn shift_node(&self, node: &mut Node) {
         self.place_back(&mut node.position);
         match &mut node.value {
@@ -306,7 +306,7 @@ impl Pass {
     }
 
     fn place_back(&self, place: &mut Position) {
-        // Lines are taken in order.
+        // Lines are read in order, so the list is sorted.
         let found = self
             .shifted
             .binary_search_by_key(&place.line, |shifted| shifted.0);
@@ -318,7 +318,7 @@ impl Pass {
     }
 }
 
-/// Where the key of a line ends, after its colon.
+/// The end of a line's key, after its colon.
 fn key_end(line: &str) -> Option<usize> {
     let is_end = |after: &str| after.is_empty() || after.starts_with([' ', '\t']);
     if line.starts_with(['"', '\'']) {
@@ -333,13 +333,13 @@ fn key_end(line: &str) -> Option<usize> {
     colons.find(|end| line.get(*end..).is_some_and(is_end))
 }
 
-/// Whether nothing but a comment is left of a line.
+/// Returns true if the rest of a line has nothing but a comment.
 pub(super) fn is_nothing(rest: &str) -> bool {
     let inner = rest.trim_start();
     inner.is_empty() || (inner.starts_with('#') && inner.len() < rest.len())
 }
 
-/// How many blanks one level of indent has in a block: the fewest that a line begins with, or two.
+/// The number of blanks for one level of indent in a block: the fewest at the beginning of a line, or two.
 fn blanks_of_a_level(text: &str) -> usize {
     let indents = lines(text).filter_map(|(_, line, _)| {
         let content = line.trim_start_matches(' ');
@@ -349,7 +349,7 @@ fn blanks_of_a_level(text: &str) -> usize {
     indents.min().unwrap_or(2)
 }
 
-/// Whether the keys of all mappings are words: `Use it when: asked` below a key is a sentence.
+/// Returns true if the keys of all mappings are words: `Use it when: asked` below a key is a sentence.
 fn has_plain_keys(node: &Node) -> bool {
     match &node.value {
         Value::Text(_) => true,

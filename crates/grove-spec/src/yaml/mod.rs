@@ -1,9 +1,9 @@
 //! The YAML of frontmatter: a tree of text, lists and maps with positions.
 //!
-//! Three tiers read it. A guarded [`scan`] takes plain top-level keys at the speed of a memory scan
-//! and declines whatever it is not sure of; [`events`] is the full parser with its guards; [`repair`]
-//! reads what people write that is not YAML. Scalars keep the text as written: what a field means is
-//! decided by who asks for it, never by a type guess.
+//! Three tiers read it. A guarded [`scan`] takes plain top-level keys at the speed of a memory scan and declines
+//! everything it is not sure of; [`events`] is the full parser with its guards; [`repair`] reads what people write that
+//! is not YAML. Scalars keep the text as written: the reader of a field decides its meaning, and types are never
+//! guessed.
 
 mod cut;
 pub mod events;
@@ -19,18 +19,18 @@ use crate::diagnostic::{Diagnostic, Position};
 
 pub(crate) use cut::is_colon;
 
-/// How deep lists and maps may nest.
+/// The deepest nesting of lists and maps.
 pub const MAX_DEPTH: usize = 16;
 
-/// How many bytes of frontmatter are given to a YAML parser.
+/// The most bytes of frontmatter that are given to a YAML parser.
 pub const MAX_BYTES: usize = 16 * 1024;
 
-/// A value and where it starts.
+/// A value and the position of its start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
-    /// What it is.
+    /// The value at this place.
     pub value: Value,
-    /// Where it starts in the file.
+    /// The position of its start in the file.
     pub position: Position,
 }
 
@@ -39,22 +39,22 @@ pub struct Node {
 pub enum Value {
     /// A scalar, as written.
     Text(Scalar),
-    /// A sequence.
+    /// A sequence in the order of the file.
     List(Vec<Node>),
     /// A mapping in the order of the file.
     Map(Vec<Entry>),
 }
 
-/// A scalar: its text and whether it was quoted.
+/// A scalar: its text, and if it was quoted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scalar {
     /// The text after YAML's own escapes and folding.
     pub text: String,
-    /// Without quotes and not a block: `null`, `~` and nothing mean no value only when plain.
+    /// True without quotes and outside a block: only then do `null`, `~` and empty text mean no value.
     pub plain: bool,
 }
 
-/// A key; the common ones cost no allocation.
+/// A key; the common ones need no allocation.
 pub type Key = Cow<'static, str>;
 
 /// A key from its text.
@@ -84,9 +84,9 @@ pub fn key(text: &str) -> Key {
 pub struct Entry {
     /// The key, as written.
     pub key: Key,
-    /// Where the key starts.
+    /// The position of the key's start.
     pub position: Position,
-    /// Its value.
+    /// The value of the key.
     pub value: Node,
 }
 
@@ -96,7 +96,7 @@ impl Node {
         Self { value, position }
     }
 
-    /// A quoted scalar.
+    /// Makes a quoted scalar from text.
     pub fn text(text: impl Into<String>, position: Position) -> Self {
         Self::new(
             Value::Text(Scalar {
@@ -107,7 +107,7 @@ impl Node {
         )
     }
 
-    /// A plain scalar.
+    /// Makes a plain scalar from text.
     pub fn plain(text: impl Into<String>, position: Position) -> Self {
         Self::new(
             Value::Text(Scalar {
@@ -118,12 +118,12 @@ impl Node {
         )
     }
 
-    /// Whether there is no value here: nothing, `~` or `null`, unquoted.
+    /// Returns true if there is no value: empty text, `~` or `null`, unquoted.
     pub fn is_null(&self) -> bool {
         matches!(&self.value, Value::Text(scalar) if scalar.is_null())
     }
 
-    /// The text of a scalar that is not null.
+    /// Returns the text of a scalar that is not null.
     pub fn as_text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(scalar) if !scalar.is_null() => Some(&scalar.text),
@@ -131,7 +131,7 @@ impl Node {
         }
     }
 
-    /// The entries of a map.
+    /// Returns the entries of a map; nothing for other values.
     pub fn as_map(&self) -> Option<&[Entry]> {
         match &self.value {
             Value::Map(entries) => Some(entries),
@@ -139,7 +139,7 @@ impl Node {
         }
     }
 
-    /// The value of a key, if this is a map that has it.
+    /// Returns the value of a key, if this is a map that has it.
     pub fn get(&self, key: &str) -> Option<&Self> {
         self.as_map()?
             .iter()
@@ -147,7 +147,7 @@ impl Node {
             .map(|entry| &entry.value)
     }
 
-    /// What kind of value this is, for messages.
+    /// Returns the kind of the value, for messages.
     pub fn kind(&self) -> &'static str {
         match &self.value {
             Value::Text(scalar) if scalar.is_null() => "empty",
@@ -159,13 +159,13 @@ impl Node {
 }
 
 impl Scalar {
-    /// Whether this means no value.
+    /// Returns true if the scalar means no value.
     pub fn is_null(&self) -> bool {
         self.plain && matches!(self.text.as_str(), "" | "~" | "null" | "Null" | "NULL")
     }
 }
 
-/// A frontmatter block as read, with what was said while reading it.
+/// A frontmatter block as read, with findings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Block {
     /// Top-level keys; empty when nothing could be read.
@@ -174,34 +174,34 @@ pub struct Block {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The keys that a file may have at its top level; only what is no YAML is asked about.
+/// The keys that a file may have at its top level; they are needed only where a block is not valid YAML.
 #[derive(Debug, Clone, Copy)]
 pub struct KnownKeys {
-    /// Whether a word is one of them.
+    /// Returns true if a word is one of them.
     pub is_known: IsKnown,
-    /// Whether a word is one that keeps what the file is about from something: it is never taken for text.
+    /// Returns true if a word is a restricting key, which is never taken for text.
     pub restricts: IsKnown,
 }
 
 impl KnownKeys {
-    /// No words are known.
+    /// A set without any words.
     pub const NONE: Self = Self {
         is_known: |_| false,
         restricts: |_| false,
     };
 }
 
-/// Tells words apart.
+/// A test of single words.
 pub type IsKnown = fn(&str) -> bool;
 
-/// How a top-level key is written.
+/// The spelling of a top-level key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
     /// In the first column, with a colon and a blank after it.
     Proper,
-    /// With blanks before it.
+    /// With one blank or more before it.
     Indented,
-    /// With nothing between colon and value.
+    /// With nothing between the colon and the value.
     NoBlank,
     /// With another blank than YAML's after the colon.
     Blank(char),

@@ -1,10 +1,9 @@
-//! Reading what people write that is not YAML: an unquoted colon, a value that starts with a sign
+//! The reading of text that people write as YAML but that is not: an unquoted colon, a value that starts with a sign
 //! YAML reserves, a stray quote.
 //!
-//! What only needs its blanks put right is put right. Otherwise the block is cut into its top-level entries; each
-//! that is YAML on its own is taken as YAML, any other as the text a person sees there. Every repair is a diagnostic.
-//! A key that restricts is never lost in a text: where nobody can say what its value is, it has one that nobody can
-//! read.
+//! A block that only needs its blanks corrected is corrected. Otherwise it is cut into its top-level entries; each that
+//! is YAML on its own is taken as YAML, any other as the text a person sees there. Every repair is a diagnostic. A key
+//! that restricts is never lost in a text: if its value is not clear, it gets a value that no key accepts.
 
 use std::borrow::Cow;
 
@@ -24,12 +23,12 @@ pub(super) fn repair(text: &str, first_line: u32, refusal: Refusal, known: Known
     block
 }
 
-/// Adds the keys that restrict and that the repair took for a part of another one's text.
+/// Adds the restricting keys that the repair took for a part of another key's text.
 fn hold_restrictions(entries: &mut Vec<Entry>, text: &str, first_line: u32, restricts: IsKnown) {
     let (mut offset, mut number) = (0, first_line);
     while offset < text.len() {
         let (line, next) = line_at(text, offset);
-        // Other readers end lines at these too.
+        // Other readers also end lines at these characters.
         for line in line.split(['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}']) {
             let words = [written_key(line), decorated_key(line).map(Into::into)];
             let mut words = words.into_iter().flatten().filter(|word| restricts(word));
@@ -49,7 +48,7 @@ fn hold_restrictions(entries: &mut Vec<Entry>, text: &str, first_line: u32, rest
     }
 }
 
-/// A value that is of no kind that any key takes.
+/// A value that no key accepts.
 fn nobody_can_read(position: Position) -> Node {
     let inner = Node::new(Value::List(Vec::new()), position);
     Node::new(Value::List(vec![inner]), position)
@@ -73,7 +72,7 @@ fn repaired(text: &str, first_line: u32, refusal: Refusal, known: KnownKeys) -> 
     let Some(chunks) = cut(text, first_line, is_known) else {
         return refused(refusal.diagnostic);
     };
-    // A text is no list of keys because of a colon in it.
+    // A colon alone does not make a text a list of keys.
     if refusal.diagnostic.code == Code::YamlNotMapping
         && !chunks.iter().any(|chunk| is_known(chunk.key))
     {
@@ -100,7 +99,7 @@ fn repaired(text: &str, first_line: u32, refusal: Refusal, known: KnownKeys) -> 
         block.diagnostics.extend(repaired.findings);
         block.entries.push(repaired.entry);
     }
-    // Every entry is YAML on its own and the whole is not: nothing was understood.
+    // If every entry is YAML on its own but the whole is not, the repair has not found the fault.
     if block.diagnostics.is_empty() {
         return refused(refusal.diagnostic);
     }
@@ -156,14 +155,14 @@ impl Chunk<'_> {
         Position::new(self.line, u32::try_from(self.indent + 1).unwrap_or(1))
     }
 
-    /// The entry, if it is the only one and this one.
+    /// Returns the entry if it is the only one and has this key.
     fn alone(&self, mut entries: Vec<Entry>) -> Option<Entry> {
         let mut entry = entries.pop()?;
         if !entries.is_empty() || entry.key != self.key {
             return None;
         }
         if self.sign != Sign::Proper {
-            // It was read from a line that was written anew.
+            // The entry was read from a line that was written anew, so its position is not that of the file.
             entry.position = self.position();
             if entry.value.position.line == self.line {
                 entry.value.position = self.value_position();
@@ -172,7 +171,7 @@ impl Chunk<'_> {
         Some(entry)
     }
 
-    /// Where the value begins on the line of the key.
+    /// The position of the value on the line of the key.
     fn value_position(&self) -> Position {
         let value = self.value.trim_start_matches([' ', '\t']);
         let before = self.indent + self.key.chars().count() + 1;
@@ -180,7 +179,7 @@ impl Chunk<'_> {
         Position::new(self.line, u32::try_from(column).unwrap_or(1))
     }
 
-    /// What is said of a key that is not written as YAML has it.
+    /// The finding about a key that is not written as YAML requires.
     fn odd_sign(&self) -> Option<Diagnostic> {
         let (what, help) = match self.sign {
             Sign::Proper => return None,
@@ -205,7 +204,7 @@ impl Chunk<'_> {
         Some(finding.with_help(help).at(self.position()))
     }
 
-    /// What is said of a value that was read as text.
+    /// The finding about a value that was read as text.
     fn as_text_finding(&self, refusal: Option<&Refusal>) -> Diagnostic {
         let Some(first) = self.flush else {
             let why = refusal.map_or_else(String::new, |refusal| {
@@ -213,7 +212,7 @@ impl Chunk<'_> {
             });
             let message = format!("`{}` was read as plain text{why}", self.key);
             let finding = Diagnostic::new(Code::YamlRepaired, message);
-            // What is missing at the end is found only behind it.
+            // A missing end is noticed only after the value.
             let n_lines = u32::try_from(self.text.trim_end().lines().count()).unwrap_or(1);
             let is_within = |at: &Position| at.line < self.line.saturating_add(n_lines);
             let fault = refusal.and_then(|refusal| refusal.diagnostic.position);
@@ -232,23 +231,22 @@ impl Chunk<'_> {
         finding.with_help(help).at(Position::new(first, 1))
     }
 
-    /// Whether the value is what stands on the key's line, without brackets or quotes that may go on.
+    /// Returns true if the value is on the key's line alone, without brackets or quotes that may go on.
     fn ends_on_its_line(&self) -> bool {
         let value = without_comments_after(self.value).trim();
         !value.starts_with(['[', '{', '"', '\'', '|', '>']) && !value.contains(['\n', '\r'])
     }
 
-    /// Whether the value starts on the key's line with a sign that prose may start with.
+    /// Returns true if the value starts on the key's line with a sign that prose may start with.
     ///
-    /// Aliases and single-mark tags look like `*emphasis*` and `!important`; a list, mapping or type
-    /// tag does not.
+    /// Aliases and single-mark tags look like `*emphasis*` and `!important`; a list, mapping or type tag does not.
     fn is_prose(&self) -> bool {
         let value = self.value.trim_start();
         let is_marked = value.starts_with(['&', '!', '*']);
         (value.starts_with('*') && value.contains(' ')) || (self.flush.is_some() && !is_marked)
     }
 
-    /// The text a person sees: quotes at both ends removed, lines joined.
+    /// The text that a person sees: quotes at both ends removed, lines joined.
     fn as_text(&self) -> Node {
         let trimmed = without_comments_after(self.value).trim();
         let block = trimmed.strip_prefix(['>', '|']).map(|rest| {
@@ -261,11 +259,11 @@ impl Chunk<'_> {
         let unquoted = strip_quotes(prose);
         let lines = unquoted.lines().flat_map(|line| line.split('\r'));
         let text = joined(lines.map(str::trim), literal);
-        // Prose that reads like `null` is still prose, so it is never a plain scalar.
+        // Prose that looks like `null` is still prose, so it is never a plain scalar.
         Node::text(text.trim(), self.value_position())
     }
 
-    /// `key: value` lines at one indent below an empty value, each read as text where it is no YAML.
+    /// Reads `key: value` lines at one indent below an empty value, each as text if it is not YAML.
     fn as_nested_keys(&self) -> Option<Node> {
         let (first, _) = line_at(self.value, 0);
         if !first.trim().is_empty() {
@@ -309,7 +307,7 @@ impl Chunk<'_> {
     }
 }
 
-/// Lines as one text: as they are, or as YAML folds them, where an empty line is a line end.
+/// Joins lines to one text: as they are, or as YAML folds them, where an empty line is a line end.
 fn joined<'a>(lines: impl Iterator<Item = &'a str>, literal: bool) -> String {
     let mut text = String::new();
     let (mut is_first, mut blanks) = (true, 0);
@@ -330,7 +328,7 @@ fn joined<'a>(lines: impl Iterator<Item = &'a str>, literal: bool) -> String {
     text
 }
 
-/// The lines of a value without the comments in the first column after its last line: they are about what follows.
+/// The lines of a value without the comments in the first column after its last line, which are about the next key.
 fn without_comments_after(value: &str) -> &str {
     let mut end = 0;
     for (offset, line, next) in lines(value) {

@@ -1,13 +1,13 @@
 //! The fast tier: plain top-level keys, quoted and block texts, one level of mapping or list.
 //!
-//! It declines (returns `None`) at the first thing it is not sure of. The law, held by a property
-//! test, is that it agrees with the full parser or declines.
+//! It declines (returns `None`) at the first thing it is not sure of. The law, checked by a property test, is that it
+//! agrees with the full parser or declines.
 
 use super::{Entry, Node, Scalar, Value, key};
 use crate::diagnostic::Position;
 use crate::fence::line_at;
 
-/// Reads a block, or declines.
+/// Reads a block into its entries, or declines.
 pub fn scan(text: &str, first_line: u32) -> Option<Vec<Entry>> {
     if !is_quiet(text) {
         return None;
@@ -42,7 +42,7 @@ pub fn scan(text: &str, first_line: u32) -> Option<Vec<Entry>> {
     Some(entries)
 }
 
-/// The lines of a block, with the next one at hand: every line is looked for once.
+/// The lines of a block, with the next one ready, so that the end of each is searched for once.
 struct Lines<'a> {
     text: &'a str,
     next: Option<&'a str>,
@@ -104,7 +104,7 @@ struct Pair<'a> {
     value_column: u32,
 }
 
-/// `key: value` at an indent, where the key is a plain word.
+/// Reads `key: value` at an indent, where the key is a plain word.
 fn split_pair(line: &str, indent: usize) -> Option<Pair<'_>> {
     let rest = line.get(indent..)?;
     let key_length = rest.bytes().position(|b| !KEY_BYTES[usize::from(b)])?;
@@ -129,13 +129,13 @@ fn split_pair(line: &str, indent: usize) -> Option<Pair<'_>> {
     })
 }
 
-/// Without the spaces before it; by bytes, because every line comes through here.
+/// A text without the spaces before it. It goes by bytes, because every line passes through here.
 fn without_lead(text: &str) -> &str {
     let lead = text.bytes().take_while(|b| *b == b' ').count();
     text.get(lead..).unwrap_or_default()
 }
 
-/// Without the spaces after it.
+/// A text without the spaces after it.
 fn without_trail(text: &str) -> &str {
     let trail = text.bytes().rev().take_while(|b| *b == b' ').count();
     text.get(..text.len() - trail).unwrap_or_default()
@@ -156,12 +156,12 @@ fn is_null_word(text: &str) -> bool {
     matches!(text, "~" | "null" | "Null" | "NULL")
 }
 
-/// A value on the key's own line.
+/// Reads a value on the key's own line.
 fn inline_text(value: &str, position: Position) -> Option<Node> {
     match value.as_bytes().first()? {
         quote @ (b'"' | b'\'') => {
             let inner = value.get(1..)?.strip_suffix(char::from(*quote))?;
-            // Escapes and doubled quotes are the full parser's business.
+            // Escapes and doubled quotes are left to the full parser.
             if memchr::memchr2(*quote, b'\\', inner.as_bytes()).is_some() {
                 return None;
             }
@@ -183,7 +183,7 @@ const fn is_plain_start(b: u8) -> bool {
         )
 }
 
-/// Text in which nothing ends a plain scalar: no `: `, no ` #`, no trailing colon.
+/// Returns true for text in which nothing ends a plain scalar: no `: `, no ` #`, no trailing colon.
 fn is_plain_text(text: &str) -> bool {
     let bytes = text.as_bytes();
     if bytes.last() == Some(&b':') || text.starts_with("...") {
@@ -195,8 +195,8 @@ fn is_plain_text(text: &str) -> bool {
     })
 }
 
-/// No control characters but line ends, and none of the characters that some YAML versions treat as
-/// line ends or byte order marks.
+/// Returns true if a text has no control characters but line ends, and none of the characters that some YAML versions
+/// treat as line ends or byte order marks.
 fn is_quiet(text: &str) -> bool {
     let (mut low, mut high) = (0_u8, 0_u8);
     for &b in text.as_bytes() {
@@ -213,7 +213,7 @@ fn is_quiet(text: &str) -> bool {
     low == 0 && (high < 0x80 || !text.contains(unsure))
 }
 
-/// A literal or folded block with `|`, `|-`, `>` or `>-`, all lines at one indent.
+/// Reads a literal or folded block with `|`, `|-`, `>` or `>-`, all lines at one indent.
 fn block_text(header: &str, lines: &mut Lines<'_>) -> Option<Node> {
     let first_line = lines.number;
     let folded = header.starts_with('>');
@@ -224,7 +224,7 @@ fn block_text(header: &str, lines: &mut Lines<'_>) -> Option<Node> {
     while let Some(line) = lines.peek() {
         let content = line.trim_start_matches(' ');
         if content.is_empty() {
-            // Blank lines before the first text, or with spaces of their own, have rules of their own.
+            // Blank lines before the first text, or with spaces of their own, follow special rules.
             if !line.is_empty() || indent == 0 {
                 return None;
             }
@@ -265,10 +265,10 @@ fn block_text(header: &str, lines: &mut Lines<'_>) -> Option<Node> {
     ))
 }
 
-/// How deep mappings and lists may nest before the full parser takes over.
+/// The deepest nesting of mappings and lists that is read here and not by the full parser.
 const MAX_NESTING: usize = 3;
 
-/// What stands below a key at an indent: a deeper mapping, a list, or nothing.
+/// Reads the value below a key at an indent: a deeper mapping, a list, or nothing.
 fn nested_value(
     lines: &mut Lines<'_>,
     key_indent: usize,
@@ -320,7 +320,7 @@ fn nested_list(lines: &mut Lines<'_>, indent: usize, key_indent: usize) -> Optio
     let mut items: Vec<Node> = Vec::with_capacity(4);
     let start = position(lines.number, indent)?;
     loop {
-        // A list may stand at its key's own indent, and then the next key ends it.
+        // A list may begin at its key's own indent, and then the next key ends it.
         let at_next_key = indent == key_indent
             && lines
                 .peek()
@@ -339,7 +339,7 @@ fn nested_list(lines: &mut Lines<'_>, indent: usize, key_indent: usize) -> Optio
             Position::new(line.number, column),
         )?);
     }
-    // The full parser places a list without an indent of its own at its first item.
+    // The full parser gives a list without an indent of its own the position of its first item.
     let start = if indent == key_indent {
         items.first()?.position
     } else {
@@ -348,7 +348,7 @@ fn nested_list(lines: &mut Lines<'_>, indent: usize, key_indent: usize) -> Optio
     Some(Node::new(Value::List(items), start))
 }
 
-/// The next line of a block at an indent; `Some(None)` where the block ends.
+/// The next line of a block at an indent; `Some(None)` if the block ends.
 #[expect(
     clippy::option_option,
     reason = "declining, ending and a line are three different answers"
@@ -365,7 +365,7 @@ fn line_of_block<'a>(lines: &mut Lines<'a>, indent: usize) -> Option<Option<Line
     }
 }
 
-/// How far a line is indented; blank lines, comments and tabs are the full parser's business.
+/// The indent of a line; blank lines, comments and tabs are left to the full parser.
 fn indent_of(line: &str) -> Option<usize> {
     let indent = line.bytes().position(|b| b != b' ')?;
     (!matches!(line.as_bytes().get(indent), Some(b'#' | b'\t'))).then_some(indent)
@@ -375,7 +375,7 @@ fn position(line: u32, indent: usize) -> Option<Position> {
     Some(Position::new(line, u32::try_from(indent + 1).ok()?))
 }
 
-/// A text, or a list of words in brackets.
+/// Reads a text, or a list of words in brackets.
 fn inline_value(value: &str, at: Position) -> Option<Node> {
     match value.strip_prefix('[') {
         Some(rest) => flow_list(rest.strip_suffix(']')?, at),
@@ -383,7 +383,7 @@ fn inline_value(value: &str, at: Position) -> Option<Node> {
     }
 }
 
-/// `[a, b-c, "d e"]`: words and plainly quoted texts, nothing nested.
+/// Reads `[a, b-c, "d e"]`: words and plainly quoted texts, nothing nested.
 fn flow_list(inner: &str, at: Position) -> Option<Node> {
     if inner.trim().is_empty() {
         return inner

@@ -1,6 +1,6 @@
-//! Divides more than twelve children: by words that five names share, and the rest by twelves in the order of names.
+//! Divides more than twelve children: by words that five names share, and the rest into twelves in the order of names.
 //!
-//! Words of names alone: those of descriptions make groups that nobody would look for anything in.
+//! Only the words of names are used: groups made from descriptions were ones in which no reader would look.
 
 use std::borrow::Cow;
 
@@ -13,11 +13,11 @@ use super::{FEWEST, Forest, Kind, MOST, NodeId, group};
 use crate::catalog::cut::shorten;
 use crate::catalog::style::shown_name;
 
-/// Characters of a name in the name of a range.
+/// The most characters of a name in the name of a range.
 const LONGEST_IN_RANGE: usize = 24;
 
 impl<'a> Forest<'a> {
-    /// Twelve children or fewer that hold all of these, which are in order.
+    /// Divides children, which are in order, into twelve nodes or fewer that hold all of them.
     pub(super) fn divide(
         &mut self,
         folder: (Option<usize>, &'a str),
@@ -47,9 +47,9 @@ impl<'a> Forest<'a> {
         divided
     }
 
-    /// Skills by a word that their names share, those of the most frequent word first; and the others.
+    /// Groups skills by a word that their names share, the most frequent word first, and returns the others as well.
     ///
-    /// A word that all names share divides nothing, unless something else is there too.
+    /// A word that all names share divides nothing, unless there are other nodes beside them.
     fn by_words(
         &mut self,
         loose: Vec<NodeId>,
@@ -78,7 +78,7 @@ impl<'a> Forest<'a> {
         (divided, rest.collect())
     }
 
-    /// As few groups of twelve or fewer as possible, all of about one size.
+    /// Makes as few groups of twelve or fewer as possible, all of about one size.
     fn by_twelves(
         &mut self,
         folder: (Option<usize>, &'a str),
@@ -109,7 +109,7 @@ impl<'a> Forest<'a> {
         groups
     }
 
-    /// The name at one end of a node.
+    /// Returns the first or last name in a node.
     fn edge(&self, mut id: NodeId, end: fn(&[NodeId]) -> Option<&NodeId>) -> Cow<'_, str> {
         loop {
             let name = match &self.nodes[id].kind {
@@ -127,7 +127,7 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// A group with a name of its own: names of skills tie.
+    /// Adds a group under a name that no other group has, as names made from those of skills can be equal.
     fn add_group(
         &mut self,
         folder: (Option<usize>, &'a str),
@@ -135,7 +135,7 @@ impl<'a> Forest<'a> {
         children: Vec<NodeId>,
     ) -> NodeId {
         let (root, path) = folder;
-        // Two names of one hash would cost one of them a number that it does not need.
+        // If two names have one hash, one of them only gets a number that it does not need.
         let mut name = Xxh3::new();
         name.update(&root.unwrap_or(usize::MAX).to_le_bytes());
         name.update(path.as_bytes());
@@ -161,8 +161,8 @@ impl<'a> Forest<'a> {
     }
 }
 
-/// As much of a name as stands on the back of an encyclopedia: the words up to the one in which it differs from its
-/// neighbour. The names themselves are in the entry.
+/// Returns the beginning of a name as in a guide word of an encyclopedia: the words up to the one in which it differs
+/// from its neighbour. The whole names are in the entry.
 fn guide_word(name: &str, neighbour: Option<&str>) -> String {
     let pairs = name.chars().zip(neighbour.unwrap_or_default().chars());
     let n_shared = pairs.take_while(|(own, other)| own == other).count();

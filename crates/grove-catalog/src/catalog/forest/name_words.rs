@@ -1,5 +1,5 @@
-//! The words of all names, each with a number: names are divided by them again and again, and numbers are counted in one
-//! pass where texts would have to be sorted.
+//! The words of all names, each with a number. Names are divided by their words again and again, and numbers are counted
+//! in one pass, whereas texts would have to be sorted.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,19 +10,19 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::NodeId;
 
-/// Words of one name that are looked at, so that no name makes groups in groups without end.
+/// The most words of one name that are used, so that no name makes groups in groups without end.
 const MOST_WORDS: usize = 8;
 
 /// The words of names by the numbers of their nodes.
 #[derive(Debug)]
 pub(super) struct NameWords<'a> {
-    /// By number of a word.
+    /// The word by its number.
     texts: Vec<Cow<'a, str>>,
     /// The numbers of all names' words, one name after another.
     numbers: Vec<u32>,
-    /// By node: where its words begin; one more at the end.
+    /// By node: the index of its first number; one more at the end.
     starts: Vec<usize>,
-    /// By number of a word, for whoever counts; zero between two counts.
+    /// By number of a word: scratch space for counting; zero between two counts.
     counts: Vec<u32>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> NameWords<'a> {
         all
     }
 
-    /// The words that so many of these nodes share, with the places of those nodes in the list.
+    /// Returns the words that `how_many` of these nodes share, with the places of those nodes in the list.
     pub(super) fn shared(
         &mut self,
         nodes: &[NodeId],
@@ -68,7 +68,7 @@ impl<'a> NameWords<'a> {
                 }
             }
         }
-        // From here on a count is the place of the word among those that are shared, and one more.
+        // From here on a count is one more than the index of the word in `shared`, or zero if it is not shared.
         let mut shared = Vec::new();
         for number in &met {
             let count = &mut self.counts[*number as usize];
@@ -96,7 +96,7 @@ impl<'a> NameWords<'a> {
     }
 }
 
-/// A hash that was made before.
+/// A hasher for keys that are hashes already.
 #[derive(Debug, Default)]
 struct HashedBefore(u64);
 
@@ -112,7 +112,7 @@ impl Hasher for HashedBefore {
     }
 }
 
-/// The words of a name that may say what it is about, each once, in lower case.
+/// Returns the words of a name that may say what it is about, each once, in lower case.
 fn words(name: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let all = name.split(|c: char| !c.is_alphanumeric());
     let all = all.filter(|word| word.len() > 1 && !word.chars().all(char::is_numeric));

@@ -73,7 +73,7 @@ fn what_an_agent_must_not_have_it_has_nowhere() {
     for (written, format, host, expected, n_warnings) in [
         (claude, Format::Claude, "claude", claude, 0),
         (claude, Format::Claude, "opencode", all_off, 0),
-        // It is told, and does not keep to it with an agent that another calls.
+        // `sandbox_mode` is written, and Codex may use the caller's in its place.
         (claude, Format::Claude, "codex", codex, 1),
         (claude, Format::Claude, "gemini", gemini, 1),
         (claude, Format::Claude, "copilot", copilot, 1),
@@ -114,7 +114,7 @@ fn what_an_agent_must_not_have_it_has_nowhere() {
             0,
         ),
         ("disallowedTools: Bash", Format::Claude, "codex", "", 1),
-        // In the words of one host, in another one's file or nobody's.
+        // In the words of one host, in another one's file or in a file of no host.
         (
             "permission: {bash: deny}",
             Format::Native,
@@ -136,7 +136,7 @@ fn what_an_agent_must_not_have_it_has_nowhere() {
             "tools: Read",
             0,
         ),
-        // One switch is for both.
+        // One switch is for both tools.
         (
             "disallowedTools: Write",
             Format::Claude,
@@ -214,7 +214,7 @@ fn an_agent_none_of_whose_tools_is_known_there_has_none_and_that_is_said() {
         assert_eq!(said.count(), 1, "{host}: {findings:?}");
         assert!(lines(&file).starts_with("tools:"), "{host}: {}", file.text);
     }
-    // Codex, which has no list, is not told that nothing is changed without a word about what was not understood.
+    // If Codex gets "changes nothing" although part of a restriction was not understood, there is a warning.
     let (_, findings) = exported("tools: ['vscode/memory']", Format::Copilot, "codex");
     assert!(
         findings[0].message.contains("`vscode/memory`"),
@@ -257,7 +257,7 @@ const TOOLS: [(&str, &str, &str); 6] = [
     ("web_fetch", "WebFetch", "webfetch"),
 ];
 
-/// Whether an agent in a file of a host has a tool, by Grove's name for it.
+/// Returns true if an agent in a file of a host has a tool, by Grove's name for it.
 fn has(file: &File, format: Format, tool: &str) -> bool {
     let parsed = formats::read(file.text.as_bytes(), format).remove(0).parsed;
     assert!(parsed.is_valid(), "{}: {:?}", file.text, parsed.diagnostics);
@@ -278,7 +278,7 @@ fn has(file: &File, format: Format, tool: &str) -> bool {
 }
 
 proptest! {
-    /// Whatever a file denies, and in whichever words, no host gives it; Codex, which cannot be told, warns.
+    /// No host grants a tool that a file denies, in whichever words; Codex has no list to deny it in, so it warns.
     #[test]
     fn powers_only_shrink(
         denied in prop::sample::subsequence(TOOLS.to_vec(), 1..TOOLS.len()),
@@ -307,7 +307,7 @@ proptest! {
                 prop_assert!(warnings(&findings) > 0, "{} in {}", tool, file.text);
             }
         }
-        // What is not denied is not taken away where the host can be told.
+        // A tool that is not denied stays if the host can deny single tools.
         if matches!(host, "claude" | "opencode") {
             let is_editing = |tool: &str| tool == "write" || tool == "edit";
             let edits = denied.iter().any(|(tool, _, _)| is_editing(tool));

@@ -15,7 +15,7 @@ fn entry(name: &str, value: Node) -> Entry {
     }
 }
 
-/// A value without where it stands.
+/// A value without its position.
 fn placeless(node: &Node) -> Node {
     let value = match &node.value {
         Value::Text(scalar) => Value::Text(scalar.clone()),
@@ -25,7 +25,7 @@ fn placeless(node: &Node) -> Node {
     Node::new(value, NOWHERE)
 }
 
-/// Entries without where they stand: in a file of tables the plain keys come first.
+/// Entries without their positions: in a file of tables the plain keys come first.
 fn sorted(entries: &[Entry]) -> Vec<Entry> {
     let mut entries: Vec<Entry> = entries
         .iter()
@@ -98,7 +98,7 @@ proptest! {
     ) {
         let made = role(&entries, Some("# a mark"), &body);
         let found = read(made.as_bytes(), Format::Codex).remove(0).parsed;
-        // A role without a text is none.
+        // A role without a text is not a role.
         let is_told = !body.trim().is_empty();
         prop_assert_eq!(found.is_valid(), is_told, "{}\n{:?}", made, found.diagnostics);
         prop_assert_eq!(sorted(&found.agent.unknown), sorted(&entries), "{}", made);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The tools of an agent in the words of a format, a host, what they are called there, and what has no name there.
+/// Tools of an agent by a format's names, a host, the host's names for them, and those for which it has none.
 const TRANSLATIONS: &str = "
 native  | read grep find bash | claude | Read Grep Glob Bash |
 native  | read ls ./x.ts | claude | Read | ls ./x.ts

@@ -13,12 +13,12 @@ use crate::yaml::{Entry, Node, Value, key};
 
 /// The key with the agent's text.
 const BODY: &str = "developer_instructions";
-/// How deep lists and tables may nest.
+/// The deepest nesting of lists and tables.
 const MAX_DEPTH: usize = 16;
-/// How many values a role may have: the place of each is counted from the top of the file.
+/// The most values of a role: the place of each is counted from the top of the file.
 const MAX_VALUES: usize = 2_000;
 
-/// The role that a file is.
+/// Reads the role in a file.
 pub(super) fn role(text: &str) -> Parsed {
     let entries = parse(text).and_then(|table| {
         let mut tree = Tree::new(text);
@@ -57,7 +57,7 @@ pub(super) fn role(text: &str) -> Parsed {
     }
 }
 
-/// The entries of one table of a file, without a look at what else is in it; none when it has no such table.
+/// The entries of one table of a file; the other tables are not read. Empty if there is no such table.
 pub(super) fn tables_of(text: &str, name: &str) -> Result<Vec<Entry>, Diagnostic> {
     let table = parse(text)?;
     match table.get_ref().get(name).map(Spanned::get_ref) {
@@ -98,7 +98,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// A table's entries in the order of the file; none when there is too much of it.
+    /// The entries of a table in the order of the file; nothing if they are too many or too deep.
     fn entries(&mut self, table: &DeTable<'_>, depth: usize) -> Option<Vec<Entry>> {
         let mut placed: Vec<(usize, Entry)> = Vec::new();
         for (name, value) in table {
@@ -127,7 +127,7 @@ impl<'a> Tree<'a> {
                 Node::new(Value::List(items.collect::<Option<_>>()?), position)
             }
             DeValue::Table(table) => Node::new(Value::Map(self.entries(table, depth)?), position),
-            // Numbers, booleans and dates are plain words wherever they are read.
+            // Numbers, booleans and dates are plain words in this tree.
             _ => {
                 let written = self.text.get(value.span()).unwrap_or_default();
                 Node::plain(written, position)

@@ -1,7 +1,7 @@
 //! Roles that Codex's settings declare: `[agents.NAME]` with a description and the file of the role.
 //!
-//! The file says what the role is told and how it is set up; a name and a description of its own go before those
-//! of the settings. Whatever else is under `agents` is a setting of Codex and no role.
+//! The file has the instructions and settings of the role; its name and description take precedence over those of the
+//! settings. Any other value under `agents` is a setting of Codex and not a role.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::yaml::{Entry, Node, key};
 
 /// The key with the path of a role's file.
 const FILE: &str = "config_file";
-/// Roles that one file may declare.
+/// The most roles that one file may declare.
 const MAX_ROLES: usize = 500;
 
 /// Files that a file names, under the paths as they are written there.
@@ -26,9 +26,9 @@ pub type NamedFiles = BTreeMap<String, NamedFile>;
 /// A file that another one names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedFile {
-    /// Where it is.
+    /// The path of the named file.
     pub path: PathBuf,
-    /// What is in it, or why it was not read.
+    /// The content of the file, or the reason why it was not read.
     pub content: Result<Vec<u8>, String>,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn named_files(text: &str) -> Vec<String> {
     paths
 }
 
-/// The folders under `projects`, and whether each is trusted.
+/// The folders under `projects`, each with true if it is trusted.
 pub(super) fn trusted_projects(text: &str) -> Vec<(String, bool)> {
     let projects = codex::tables_of(text, "projects").unwrap_or_default();
     let projects = projects.into_iter().filter_map(|project| {
@@ -54,7 +54,7 @@ pub(super) fn trusted_projects(text: &str) -> Vec<(String, bool)> {
     projects.collect()
 }
 
-/// The roles of a text.
+/// Reads the roles of a text.
 pub(super) fn roles(text: &str, named: &NamedFiles) -> Vec<Found> {
     let roles = match roles_in(text) {
         Ok(roles) => roles,
@@ -84,7 +84,7 @@ pub(super) fn roles(text: &str, named: &NamedFiles) -> Vec<Found> {
     found
 }
 
-/// The entries of `agents` that are roles, one more than are read at most.
+/// The entries of `agents` that are roles, up to one more than the limit, so that the rest can be reported.
 fn roles_in(text: &str) -> Result<Vec<Entry>, Diagnostic> {
     let tables = codex::tables_of(text, "agents")?;
     let roles = tables.into_iter();
@@ -92,7 +92,7 @@ fn roles_in(text: &str) -> Result<Vec<Entry>, Diagnostic> {
     Ok(roles.take(MAX_ROLES + 1).collect())
 }
 
-/// What a declaration and the file that it names say together.
+/// The role that a declaration and the file that it names describe together.
 fn parsed(role: &Entry, named: &NamedFiles) -> Parsed {
     let mut declared = role.value.as_map().unwrap_or_default().to_vec();
     let file = declared.iter().position(|entry| entry.key == FILE);
@@ -115,7 +115,7 @@ fn parsed(role: &Entry, named: &NamedFiles) -> Parsed {
     agent.name = agent.name.take().or(own.name);
     agent.description = agent.description.take().or(own.description);
     agent.unknown.extend(own.unknown);
-    // Either of the two may have it.
+    // The description may be in the declaration or in the file.
     let is_missed = agent.description.is_none();
     let is_said = |finding: &Diagnostic| finding.code == Code::DescriptionMissing;
     parsed.diagnostics.retain(|finding| !is_said(finding));

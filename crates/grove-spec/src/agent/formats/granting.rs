@@ -1,14 +1,14 @@
-//! Keys of other hosts that let an agent or a skill do more than whoever runs it lets it by itself.
+//! Keys of other hosts that let an agent or a skill do more than its caller would allow by itself.
 //!
-//! The counterpart of [`super::restriction`], and one definition too. What somebody wrote for a host in a folder of
-//! their own may say these; what came with a package may not, because a copy in the host's own folders would be taken
-//! for something that its owner wrote.
+//! The counterpart of [`super::restriction`], and the only definition too. Files that a person wrote for a host in a
+//! folder of their own may have these keys; files that came with a package may not, because a copy in the host's own
+//! folders would be taken for a file that its owner wrote.
 
 use super::Format;
 use crate::skill::fields::bare;
 use crate::yaml::{Entry, Node, Value};
 
-/// Keys of a Codex role that give it nothing: a role is a layer of the whole configuration, so the rest may.
+/// Keys of a Codex role that grant nothing; every other key may, since a role is a layer of the whole configuration.
 const CODEX_HARMLESS: [&str; 7] = [
     "name",
     "description",
@@ -19,8 +19,8 @@ const CODEX_HARMLESS: [&str; 7] = [
     "hide_agent_reasoning",
 ];
 
-/// Words for what lets an agent or a skill do more, in whatever file and however they are written: something is run
-/// without being asked, a server is started, a permission is given.
+/// Words for keys that let an agent or a skill do more, in files of any kind and in any spelling: they run a program
+/// unasked, start a server or give a permission.
 const GRANTING: [&str; 8] = [
     "hooks",
     "mcp",
@@ -32,24 +32,24 @@ const GRANTING: [&str; 8] = [
     "plugins",
 ];
 
-/// Whether a key lets whoever has it do more.
+/// Returns true if a key lets an agent or a skill do more.
 pub fn grants(key: &str) -> bool {
     let word = bare(key.trim());
     GRANTING.contains(&word.as_str())
 }
 
-/// A key of an agent's file without what it grants.
+/// A key of an agent's file without the part that grants something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shrunk {
-    /// It grants nothing.
+    /// The key grants nothing.
     Harmless,
-    /// What is left of it.
+    /// The part of the key that grants nothing.
     Partly(Entry),
-    /// Nothing is left.
+    /// The whole key grants something.
     Gone,
 }
 
-/// What is left of a key that Grove does not know without what it grants.
+/// Removes from a key that Grove does not know the part that grants something.
 pub fn without(entry: &Entry, format: Format) -> Shrunk {
     let word = entry.value.as_text();
     let only = |words: &[&str]| {
@@ -80,7 +80,7 @@ pub fn without(entry: &Entry, format: Format) -> Shrunk {
     }
 }
 
-/// A permission without what it allows. What is left stands in the same order, so that less is allowed by every rule.
+/// A permission without the parts that allow something. The rest keeps its order, so that every rule allows less.
 fn unpermitted(value: &Node) -> Option<Node> {
     match &value.value {
         Value::Map(entries) => {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::agent::formats::read;
 
-    /// What is left of the one key of a file that Grove does not know.
+    /// The rest of the only key of a file that Grove does not know.
     fn shrunk(lines: &str, format: Format) -> Shrunk {
         let text = match format {
             Format::Codex => format!("name = 'a'\ndeveloper_instructions = 'x'\n{lines}\n"),

@@ -1,4 +1,4 @@
-//! Keys of other hosts in the words of Grove's own.
+//! Keys of other hosts, translated into Grove's own.
 
 use super::Format;
 use super::restriction::{self, Denied, tool_items};
@@ -7,17 +7,17 @@ use crate::diagnostic::Diagnostic;
 use crate::skill::fields::parse_boolean;
 use crate::yaml::{self, Entry, Node, Value, key};
 
-/// Keys in Grove's words, and what does not fit into keys.
+/// Keys translated into Grove's, and the parts that cannot be translated.
 #[derive(Default)]
 pub(super) struct Translated {
     pub(super) native: Vec<Entry>,
-    /// Keys with the name of one of Grove's that mean something else; they are kept as written.
+    /// Keys with the name of one of Grove's and another meaning; they are kept as written.
     pub(super) kept: Vec<Entry>,
-    /// Whether the file switches its agent off.
+    /// Set if the file switches its agent off.
     pub(super) is_disabled: bool,
 }
 
-/// Keys that mean what a key of Grove's own means.
+/// Keys that have the meaning of one of Grove's own keys.
 const SAME: [(Format, &str, &str); 10] = [
     (Format::Claude, "effort", "thinking"),
     (Format::Claude, "background", "async"),
@@ -30,20 +30,20 @@ const SAME: [(Format, &str, &str); 10] = [
     (Format::Gemini, "timeout_mins", MINUTES),
     (Format::Gemini, "max_turns", TURNS),
 ];
-/// Those that limit an agent do so in everybody's files, where there is no key of Grove's own.
+/// The keys that limit an agent do so in files of every format, if the file does not have Grove's own key.
 const LIMITS: [&str; 4] = ["maxTurns", "maxSteps", "max_turns", "timeout_mins"];
-/// A number of turns there; here it is in a mapping.
+/// The key for turns: a number in the host's file, a mapping in Grove's.
 const TURNS: &str = "turnBudget";
-/// A number of minutes there.
+/// The key for time, which the host's file gives in minutes.
 const MINUTES: &str = "maxExecutionTimeMs";
 
-/// Puts the keys of a host's file into Grove's words.
+/// Translates the keys of a host's file into Grove's.
 pub(super) fn translate(
     entries: Vec<Entry>,
     format: Format,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Translated {
-    // The old name of a key counts where the new one is not said.
+    // The old name of a key counts only if the new one is missing.
     let is_opencode = format.of_files() == Format::Opencode;
     let has_steps = is_opencode && entries.iter().any(|entry| entry.key == "steps");
     let own: Vec<&str> = [TURNS, MINUTES]
@@ -78,7 +78,7 @@ pub(super) fn translate(
 impl Translated {
     fn special(&mut self, entry: Entry, format: Format, diagnostics: &mut Vec<Diagnostic>) {
         match (format, &*entry.key) {
-            // The model of whoever calls it is what an agent without the key has; of Grove's own it may be a name.
+            // `inherit` means the caller's model, as does a missing key; in Grove's own format it may be the name of a model.
             (Format::Native, "model") => self.native.push(entry),
             (_, "model") if entry.value.as_text() == Some("inherit") => {}
             (Format::Copilot, "model") => self.models(entry),
@@ -91,7 +91,7 @@ impl Translated {
                         let items = items.map(|item| Node::text(item, entry.value.position));
                         self.list(&entry, items);
                     }
-                    // Whoever reads it says so.
+                    // The reader of the fields reports the fault.
                     None => self.native.push(entry),
                 }
             }
@@ -104,7 +104,7 @@ impl Translated {
                 }
             },
             (Format::Opencode | Format::OpencodeJson, "tools") => self.tool_switches(entry, format),
-            // Tables of its own settings.
+            // These are tables of Codex's own settings.
             (Format::Codex | Format::CodexConfig, "skills" | "tools")
                 if entry.value.as_map().is_some() =>
             {
@@ -118,7 +118,7 @@ impl Translated {
         }
     }
 
-    /// Several models: the first that is there is used.
+    /// Translates a list of models, of which the first one that is available is used.
     fn models(&mut self, entry: Entry) {
         let Value::List(models) = entry.value.value else {
             self.native.push(entry);
@@ -142,7 +142,7 @@ impl Translated {
         }
     }
 
-    /// `tools` as switches by name: a list of what is allowed only where everything else is switched off.
+    /// Translates `tools` as switches by name: a list of allowed tools only if all other tools are switched off.
     fn tool_switches(&mut self, entry: Entry, format: Format) {
         let Some(switches) = entry.value.as_map() else {
             self.native.push(entry);
@@ -161,7 +161,7 @@ impl Translated {
         }
     }
 
-    /// The list of a key in its place.
+    /// Adds a list under the key of an entry.
     fn list(&mut self, entry: &Entry, items: impl Iterator<Item = Node>) {
         self.native.push(Entry {
             key: entry.key.clone(),
@@ -171,7 +171,7 @@ impl Translated {
     }
 }
 
-/// A number of turns as the mapping in which Grove has it.
+/// A number of turns as the mapping that Grove uses.
 fn as_turns(mut value: Node, key: &str, diagnostics: &mut Vec<Diagnostic>) -> Node {
     if value.is_null() {
         return value;
@@ -190,13 +190,13 @@ fn as_turns(mut value: Node, key: &str, diagnostics: &mut Vec<Diagnostic>) -> No
     Node::new(Value::Map(vec![turns]), position)
 }
 
-/// A number that counts something.
+/// A whole number above zero.
 fn whole_number(value: &Node) -> Option<u64> {
     let number = value.as_text()?.trim().parse::<u64>().ok();
     number.filter(|number| *number > 0)
 }
 
-/// A number of minutes as milliseconds; the fewest there are for what is no such number.
+/// A number of minutes as milliseconds; a value that is no such number becomes one millisecond, the least.
 fn in_milliseconds(value: Node, key: &str, diagnostics: &mut Vec<Diagnostic>) -> Node {
     if value.is_null() {
         return value;

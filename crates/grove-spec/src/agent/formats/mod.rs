@@ -1,8 +1,8 @@
 //! Agent files of other hosts, each read into the one [`Agent`].
 //!
-//! Which format a file has is told by whoever found it, from where it was found; nothing here guesses. A key
-//! that means the same here under another name is that; every other key of a host is kept with a finding
-//! that says so. Keys of Grove's own are understood in every format.
+//! The caller gives the format of a file, from the place where it was found; nothing here guesses. A key that has the
+//! meaning of one of Grove's under another name is read as that one; every other key of a host is kept with a finding
+//! about it. Grove's own keys are understood in every format.
 
 mod codex;
 mod codex_config;
@@ -24,31 +24,31 @@ use crate::yaml::{Entry, Key};
 use crate::{frontmatter, generated};
 use restriction::Restriction;
 
-/// How an agent is written in a file.
+/// The format of a file with agents.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// Grove's own, which is pi's with some keys more: Markdown with frontmatter.
+    /// Grove's own format, which is pi's with a few more keys: Markdown with frontmatter.
     #[default]
     Native,
-    /// Claude Code's Markdown.
+    /// Markdown as Claude Code has it.
     Claude,
-    /// Copilot's Markdown.
+    /// Markdown as Copilot has it.
     Copilot,
-    /// Gemini CLI's Markdown.
+    /// Markdown as Gemini CLI has it.
     Gemini,
-    /// `OpenCode`'s Markdown.
+    /// Markdown as `OpenCode` has it.
     Opencode,
     /// The `agent` object of `OpenCode`'s settings.
     OpencodeJson,
-    /// A role of Codex: TOML.
+    /// A role of Codex, in TOML.
     Codex,
     /// The roles that Codex's settings declare.
     CodexConfig,
 }
 
 impl Format {
-    /// The host's name, for people.
+    /// Returns the host's name, for people.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Native => "Grove",
@@ -60,7 +60,7 @@ impl Format {
         }
     }
 
-    /// Whether a file of this name may have this format.
+    /// Returns true if a file of this name may have this format.
     pub fn takes(self, file_name: &str) -> bool {
         match self {
             Self::Codex => file_name
@@ -72,17 +72,17 @@ impl Format {
         }
     }
 
-    /// Whether the format is Markdown with frontmatter, in which a file without it is a note.
+    /// Returns true if the format is Markdown with frontmatter, in which a file without frontmatter is a note.
     pub const fn is_markdown(self) -> bool {
         !matches!(self, Self::Codex | Self::CodexConfig | Self::OpencodeJson)
     }
 
-    /// Whether a file of this format has other things than agents, secrets perhaps, and is never quoted.
+    /// Returns true if a file of this format has more than agents in it, perhaps secrets, so that it is never quoted.
     pub const fn is_settings(self) -> bool {
         matches!(self, Self::OpencodeJson | Self::CodexConfig)
     }
 
-    /// The format of a host's own agent files, where this is how its settings have them.
+    /// Returns the format of a host's own agent files for the format of its settings.
     #[must_use]
     pub const fn of_files(self) -> Self {
         match self {
@@ -93,16 +93,16 @@ impl Format {
     }
 }
 
-/// An agent in a file.
+/// An agent found in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Its name in the file, where a file may hold several.
+    /// Its name in the file, if a file of this format may hold several.
     pub member: Option<String>,
-    /// What the file says about it.
+    /// The agent as read from the file.
     pub parsed: Parsed,
 }
 
-/// The files that a file names as the rest of its agents, by their paths as they are written there.
+/// The files that hold the rest of a file's agents, by their paths as they are written there.
 pub fn named_files(bytes: &[u8], format: Format) -> Vec<String> {
     let named_in: fn(&str) -> Vec<String> = match format {
         Format::CodexConfig => codex_config::named_files,
@@ -112,12 +112,12 @@ pub fn named_files(bytes: &[u8], format: Format) -> Vec<String> {
     frontmatter::text_of(bytes).map_or_else(|_| Vec::new(), named_in)
 }
 
-/// Reads every agent of a file that names no others.
+/// Reads every agent of a file that names no other files.
 pub fn read(bytes: &[u8], format: Format) -> Vec<Found> {
     read_with(bytes, format, &NamedFiles::new())
 }
 
-/// Reads every agent of a file, with the files that [`named_files`] has.
+/// Reads every agent of a file, with the content of the files that [`named_files`] returned.
 pub fn read_with(bytes: &[u8], format: Format, named: &NamedFiles) -> Vec<Found> {
     let alone = |parsed: Parsed| {
         vec![Found {
@@ -137,7 +137,7 @@ pub fn read_with(bytes: &[u8], format: Format, named: &NamedFiles) -> Vec<Found>
     }
 }
 
-/// Reads a Markdown file for a host to which frontmatter is no must: without it the whole file is the agent's text.
+/// Reads a Markdown file for a host that does not require frontmatter: without it the whole file is the agent's text.
 pub fn read_bare(bytes: &[u8], format: Format) -> Vec<Found> {
     let mut found = read(bytes, format);
     for one in &mut found {
@@ -160,9 +160,9 @@ pub fn read_bare(bytes: &[u8], format: Format) -> Vec<Found> {
     found
 }
 
-/// Reads a Markdown file for a host that repairs frontmatter by quotes alone, and replaces what is no text.
+/// Reads a Markdown file for a host whose only repair of frontmatter is to add quotes, and which replaces invalid UTF-8.
 ///
-/// What Grove says of the file is kept. An agent that the host does not have is marked by a finding.
+/// Grove's own findings on the file are kept. An agent that the host does not have is marked by a finding.
 pub fn read_quoted(bytes: &[u8], format: Format) -> Vec<Found> {
     let mut found = read(bytes, format);
     if !format.is_markdown() {
@@ -172,7 +172,7 @@ pub fn read_quoted(bytes: &[u8], format: Format) -> Vec<Found> {
     for one in &mut found {
         match quoted_frontmatter::read(&text) {
             Ok(quoted) => as_quoted(&mut one.parsed, quoted, format),
-            // A note is a note for both.
+            // A file without frontmatter is a note for Grove and for the host.
             Err(_) if !one.parsed.has_frontmatter() => {}
             Err(unread) => {
                 let finding = Diagnostic::new(Code::HostFrontmatter, unread.reason());
@@ -185,7 +185,7 @@ pub fn read_quoted(bytes: &[u8], format: Format) -> Vec<Found> {
 
 /// Reads a Markdown file for a host that takes frontmatter as YAML and repairs nothing.
 ///
-/// What Grove says of the file is kept. An agent that the host does not have is marked by a finding.
+/// Grove's own findings on the file are kept. An agent that the host does not have is marked by a finding.
 pub fn read_strict(bytes: &[u8], format: Format) -> Vec<Found> {
     let mut found = read(bytes, format);
     let text = frontmatter::text_of(bytes).ok();
@@ -218,13 +218,13 @@ pub fn read_strict(bytes: &[u8], format: Format) -> Vec<Found> {
     found
 }
 
-/// The folders of projects that settings speak of, and whether they trust each.
+/// The folders of projects that settings name, each with true if they trust it.
 pub fn trusted_projects(bytes: &[u8]) -> Vec<(String, bool)> {
     let text = frontmatter::text_of(bytes);
     text.map_or_else(|_| Vec::new(), codex_config::trusted_projects)
 }
 
-/// Gives an agent the fields that the host has: the name and the description decide whether it has the agent.
+/// Gives an agent the fields that the host reads: it has the agent only with a name and a description.
 fn as_quoted(parsed: &mut Parsed, quoted: Quoted, format: Format) {
     let mut entries = quoted.entries;
     entries.retain(|entry| {
@@ -241,7 +241,7 @@ fn as_quoted(parsed: &mut Parsed, quoted: Quoted, format: Format) {
     parsed.agent = agent;
     parsed.places = places;
     parsed.body_offset = quoted.body_offset;
-    // What Grove cannot read the host can.
+    // The host can read the frontmatter although Grove cannot.
     for finding in &mut parsed.diagnostics {
         if finding.is_error() {
             finding.severity = Severity::Warning;
@@ -272,7 +272,7 @@ pub(super) fn read_markdown(text: &str, format: Format) -> Parsed {
     }
 }
 
-/// An agent whose keys and body are values of a file, in which it begins at `start`.
+/// An agent whose keys and body are values of a file; `start` is its position in the file.
 fn from_values(
     entries: Vec<Entry>,
     body_key: &str,
@@ -302,14 +302,14 @@ fn from_values(
     (meaning(entries, format, start, diagnostics), inner_body)
 }
 
-/// What the keys of a file mean, and where they stand.
+/// The agent that the keys of a file describe, and their positions.
 #[derive(Default)]
 struct Meaning {
     agent: Agent,
     places: Vec<(Key, Position)>,
 }
 
-/// What the keys of an agent mean; `start` is where it begins in its file.
+/// Reads the keys of an agent; `start` is its position in the file.
 fn meaning(
     entries: Vec<Entry>,
     format: Format,
@@ -327,7 +327,7 @@ fn meaning(
         diagnostics.extend(thinking::unknown_level(&agent).map(|finding| finding.at(place)));
     }
     if let Some(tools) = &mut agent.tools {
-        // Of a list everything that is denied can be taken, and there is no more to say of it.
+        // Denied tools can be taken out of the list, and the key needs no finding then.
         agent
             .unknown
             .retain(|entry| !restriction::take(entry, format, tools));
@@ -345,7 +345,7 @@ fn meaning(
     Meaning { agent, places }
 }
 
-/// The finding about a key that restricts an agent in a way that is not possible here, or cannot be read.
+/// The finding about a key that cannot be read, or that restricts an agent in a way for which Grove has no key.
 pub(super) fn restricting(entry: &Entry, found: &Restriction, format: Format) -> Diagnostic {
     if !found.is_readable {
         let message = format!(

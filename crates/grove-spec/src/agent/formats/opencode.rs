@@ -9,11 +9,11 @@ use crate::yaml::{Entry, Node, Value};
 
 /// The key with the agent's text.
 const BODY: &str = "prompt";
-/// The keys under which agents stand: their own, and the older one.
+/// The keys that hold agents: the present one and the older one.
 const KEYS: [&str; 2] = ["agent", OLD_KEY];
-/// The older key, which in an agent says whether one talks to it.
+/// The older key; inside an agent it tells if a person talks to the agent.
 const OLD_KEY: &str = "mode";
-/// Agents that one file may hold.
+/// The most agents that one file may hold.
 const MAX_AGENTS: usize = 500;
 
 /// The paths of the files that prompts name, as they are written.
@@ -28,7 +28,7 @@ pub(super) fn named_files(text: &str) -> Vec<String> {
     references::named_in(prompts)
 }
 
-/// The agents of a text, with the files that [`named_files`] has.
+/// The agents of a text, with the content of the files that [`named_files`] returned.
 pub(super) fn settings(text: &str, named: &NamedFiles) -> Vec<Found> {
     let json::Json {
         node, duplicates, ..
@@ -64,8 +64,8 @@ pub(super) fn settings(text: &str, named: &NamedFiles) -> Vec<Found> {
     found
 }
 
-/// The agents under both keys. One that stands under both has the fields of both, and those of the older key count:
-/// `OpenCode` puts them over the others.
+/// The agents under both keys. An agent under both has the fields of both, and those of the older key take precedence,
+/// as in `OpenCode`.
 fn entries_of(node: &Node) -> (Vec<Entry>, Vec<Diagnostic>) {
     let (mut all, mut faults): (Vec<Entry>, Vec<Diagnostic>) = (Vec::new(), Vec::new());
     for key in KEYS {
@@ -87,7 +87,7 @@ fn entries_of(node: &Node) -> (Vec<Entry>, Vec<Diagnostic>) {
                 Some(known) => join(known, entry),
                 None => all.push(entry),
             }
-            // One more than are read, so that it can be said.
+            // One more than the limit is kept, so that the rest can be reported.
             if all.len() > MAX_AGENTS {
                 break;
             }
@@ -96,7 +96,7 @@ fn entries_of(node: &Node) -> (Vec<Entry>, Vec<Diagnostic>) {
     (all, faults)
 }
 
-/// What stands under the older key is an agent that one talks to.
+/// Marks an agent under the older key as one that a person talks to.
 fn make_primary(entry: &mut Entry) {
     let position = entry.position;
     if let Value::Map(fields) = &mut entry.value.value {
@@ -109,7 +109,7 @@ fn make_primary(entry: &mut Entry) {
     }
 }
 
-/// Puts the fields of one entry over those of another of the same name.
+/// Adds the fields of an entry to one of the same name; the added ones take precedence.
 fn join(known: &mut Entry, over: Entry) {
     match (&mut known.value.value, over.value.value) {
         (Value::Map(fields), Value::Map(stronger)) => {
@@ -120,13 +120,13 @@ fn join(known: &mut Entry, over: Entry) {
     }
 }
 
-/// The text with blanks in place of comments and of commas before an end, so that everything else stays in
-/// its place: `OpenCode` reads both.
+/// The text with blanks in place of comments and of trailing commas, both of which `OpenCode` accepts, so that all else
+/// stays in its place.
 fn without_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     let (mut in_text, mut is_escaped) = (false, false);
-    // Where a comma stands that nothing has followed yet.
+    // The offset of a comma after which only blanks have come.
     let mut comma = None;
     while let Some(c) = rest.next() {
         if in_text {
@@ -230,7 +230,7 @@ fn agent(entry: &Entry, named: &NamedFiles) -> Parsed {
     }
 }
 
-/// A file of which nothing is known but that it cannot be read.
+/// The result for a file that cannot be read.
 fn refused(finding: Diagnostic) -> Vec<Found> {
     vec![Found {
         member: None,

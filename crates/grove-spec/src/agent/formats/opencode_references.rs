@@ -1,7 +1,7 @@
-//! What `OpenCode` puts into the values of its settings: `{file:PATH}` and `{env:NAME}`.
+//! References that `OpenCode` expands in the values of its settings: `{file:PATH}` and `{env:NAME}`.
 //!
-//! A file that a prompt names is read by whoever reads the settings, within the same bounds and the same trust.
-//! A variable is not: what an agent is told must not depend on who asks, and an environment holds secrets.
+//! The reader of the settings also reads the files that prompts name, within the same bounds and trust. Variables are
+//! not expanded: an agent's text must not depend on the caller's environment, and an environment holds secrets.
 
 use super::NamedFiles;
 use crate::codes::Code;
@@ -10,16 +10,16 @@ use crate::frontmatter;
 use crate::text::one_line;
 use crate::yaml::{Entry, Node, Value};
 
-/// How the name of a file begins.
+/// The beginning of a reference to a file.
 const FILE: &str = "{file:";
-/// How the name of a variable begins.
+/// The beginning of a reference to a variable.
 const VARIABLE: &str = "{env:";
-/// Files that one file's prompts may name.
+/// The most files that the prompts of one file may name.
 const MAX_FILES: usize = 100;
-/// Bytes of a prompt with everything that it names.
+/// The most bytes of a prompt with the files that it names.
 const MAX_PROMPT: usize = 1_000_000;
 
-/// A text in parts: what is written, and the paths of files.
+/// A text in parts: written text, and the paths of files.
 enum Part<'a> {
     Text(&'a str),
     File(&'a str),
@@ -57,7 +57,7 @@ pub(super) fn named_in<'a>(prompts: impl Iterator<Item = &'a str>) -> Vec<String
     paths
 }
 
-/// The prompt with the text of the files that it names; why not otherwise.
+/// The prompt with the text of the files that it names; nothing if it names none. The error tells which file failed.
 pub(super) fn filled(prompt: &Entry, named: &NamedFiles) -> Result<Option<String>, Diagnostic> {
     let text = prompt.value.as_text().unwrap_or_default();
     if !text.contains(FILE) {
@@ -102,7 +102,7 @@ fn unread(prompt: &Entry, path: &str, why: &str) -> Diagnostic {
         .at(prompt.position)
 }
 
-/// What is said of values that are not as `OpenCode` would have them.
+/// The finding about a value that is kept as written although `OpenCode` would expand it.
 pub(super) fn literal(entry: &Entry, is_prompt: bool) -> Option<Diagnostic> {
     let what = if holds(&entry.value, VARIABLE) {
         "an environment variable, which Grove does not expand"

@@ -1,6 +1,6 @@
-//! Keys of other hosts that keep an agent from something.
+//! Keys of other hosts that restrict an agent.
 //!
-//! One definition for whoever reads a file and for whoever writes one: what is not here may be left out of a file
+//! The only definition, for reading files and for writing them: a key that is not here may be left out of a file
 //! without giving its agent more than it had.
 
 use std::borrow::Cow;
@@ -12,25 +12,25 @@ use crate::skill::fields::{bare, parse_boolean};
 use crate::skill::split_tools;
 use crate::yaml::{Entry, Node, Value};
 
-/// What a key keeps an agent from.
+/// The restriction that a key puts on an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restriction {
-    /// What the agent does not have.
+    /// The tools and powers that the agent does not have.
     pub denied: Denied,
-    /// Whether that is all that the key says: not where it asks first, or speaks of some uses of a tool alone.
+    /// True if the key says no more than that; false if the agent is to ask first, or if only some uses of a tool are denied.
     pub is_whole: bool,
-    /// Whether the value is one that such a key takes. If not, this is the strictest that it may have meant.
+    /// True if the value is one that such a key takes. If not, this is the strictest restriction that it may mean.
     pub is_readable: bool,
 }
 
-/// What an agent does not have.
+/// The tools and powers that an agent does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Denied {
-    /// These tools, by the names of the host whose file it is.
+    /// These tools, by the names that the host of the file uses.
     Tools(Vec<String>),
     /// Every tool but these.
     Others(Vec<String>),
-    /// Whatever changes something, commands that do among it.
+    /// Every tool that changes something, commands that do so included.
     Changes,
 }
 
@@ -43,7 +43,7 @@ impl Restriction {
         }
     }
 
-    /// One that nobody can read.
+    /// A restriction whose value cannot be read.
     const fn of_everything() -> Self {
         Self {
             denied: Denied::Others(Vec::new()),
@@ -52,7 +52,7 @@ impl Restriction {
         }
     }
 
-    /// One that is not about tools as such.
+    /// A restriction that is not about tools as such.
     const fn of_its_own() -> Self {
         Self {
             denied: Denied::Tools(Vec::new()),
@@ -62,31 +62,31 @@ impl Restriction {
     }
 }
 
-/// The usual words of other hosts for what keeps tools from an agent.
+/// The usual keys of other hosts that restrict an agent's tools.
 pub(crate) const USUAL: [&str; 3] = ["disallowedTools", "allowedTools", "permissionMode"];
 
-/// Lists of tools that an agent must not have, as people write them wherever they are read, in any letters.
+/// Keys for lists of tools that an agent must not have, as people write them in any file, in any case.
 const DENYING: &str =
     "disallowedtools denytools deniedtools excludetools excludedtools blockedtools disabledtools";
-/// A list of tools like `tools`, by another host's word for it, in any letters.
+/// The key of another host for a list of tools like `tools`, in any case.
 const ALLOWING: &str = "allowedtools";
-/// Keys that take something from an agent, whoever knows them.
+/// Keys that restrict an agent in files of every format.
 const RESTRICTING: [&str; 4] = ["permission", "permissions", "sandbox", "sandbox_mode"];
-/// Keys that take something from an agent when they have this value.
+/// Keys that restrict an agent when they have this value.
 const SWITCHES: [(&str, bool); 3] = [("spawning", false), (READ_ONLY, true), ("network", false)];
-/// The one of them that people write in other letters.
+/// The switch that people also write in other letters.
 const READ_ONLY: &str = "readonly";
-/// A key of Claude Code that gives more with some values and takes something with others, in any letters.
+/// A key of Claude Code that grants more with some values and restricts with others, in any case.
 const MODE: &str = "permissionmode";
 
-/// Whether a key is known to restrict whoever's file it is in.
+/// Returns true if a key is known to restrict in files of every format.
 pub(crate) fn is_known(key: &str) -> bool {
     let key = in_one_way(key);
     let is_switch = SWITCHES.iter().any(|(word, _)| *word == key);
     is_switch || RESTRICTING.contains(&&*key) || key == MODE || is_list_of_tools(&key)
 }
 
-/// A key in one way of writing, where it is one that people write in several.
+/// The one spelling of a key that people write in several ways; any other key as it is.
 fn in_one_way(key: &str) -> Cow<'_, str> {
     let written = bare(key);
     if written == MODE || written == READ_ONLY || is_list_of_tools(&written) {
@@ -103,7 +103,7 @@ fn is_denying(written: &str) -> bool {
     DENYING.split_whitespace().any(|word| word == written)
 }
 
-/// The same where nobody can be asked first: what must be asked for is denied.
+/// The restriction of a key for a run in which no person can be asked: uses that need a question are denied.
 pub fn of_unasked(entry: &Entry, format: Format) -> Option<Restriction> {
     of(entry, format)?;
     match &*entry.key {
@@ -114,7 +114,7 @@ pub fn of_unasked(entry: &Entry, format: Format) -> Option<Restriction> {
     }
 }
 
-/// What a key that Grove does not know keeps an agent from, if it does.
+/// The restriction of a key that Grove does not know; nothing if it does not restrict.
 pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
     let value = &entry.value;
     if value.is_null() || is_empty(value) {
@@ -130,7 +130,7 @@ pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
         (Format::Codex, "sandbox_mode") => match word {
             Some("danger-full-access") => None,
             Some("workspace-write") => Some(Restriction::of_its_own()),
-            // Whatever a later version calls it, nobody has less than this.
+            // Later versions may have other words, but none can restrict more than this.
             Some(_) => Some(Restriction::of_changes()),
             None => Some(Restriction::of_everything()),
         },
@@ -140,7 +140,7 @@ pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
             let Some(switches) = value.as_map() else {
                 return Some(Restriction::of_everything());
             };
-            // Some have words or settings of their own; none has a list.
+            // Some of these switches have words or settings of their own as values; none has a list.
             if switches
                 .iter()
                 .any(|switch| matches!(switch.value.value, Value::List(_)))
@@ -167,7 +167,7 @@ pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
         },
         (_, MODE) if word == Some("plan") => Some(Restriction::of_changes()),
         (_, MODE) => unless(&["default", "acceptEdits", "bypassPermissions", "auto"]),
-        // The form of the one host that has it is read in everybody's files.
+        // Only one host has these keys, but its form is read in files of every format.
         (_, "permission" | "permissions") => switches(entry, &[Action::Allow, Action::Ask]),
         (_, key) if is_denying(key) => match denied_items(value, format) {
             Some(items) => denied_tools(&items),
@@ -198,11 +198,11 @@ pub fn of(entry: &Entry, format: Format) -> Option<Restriction> {
     }
 }
 
-/// Names of tools as a host's file has them: in a list, in a text, or switched on in a mapping; nothing where they
+/// The names of tools in a host's value: a list, a text, or a mapping that switches them on; nothing if the value
 /// cannot be read.
 pub(super) fn tool_items(value: &Node, format: Format) -> Option<Vec<String>> {
     let split = |text: &str| match format {
-        // Blanks are between tools there as commas are, in the items of a list too.
+        // Claude Code separates tools by blanks as by commas, in the items of a list too.
         Format::Claude => split_tools(text),
         _ => split_items(text),
     };
@@ -220,7 +220,7 @@ pub(super) fn tool_items(value: &Node, format: Format) -> Option<Vec<String>> {
     }
 }
 
-/// The same of a list of what is denied. Somebody who switches a tool off there, or on, means it in either case.
+/// The names in a value that denies tools. In a mapping, switching a tool on and switching it off both deny it.
 fn denied_items(value: &Node, format: Format) -> Option<Vec<String>> {
     let mut items = tool_items(value, format)?;
     if let Some(switches) = value.as_map() {
@@ -230,12 +230,12 @@ fn denied_items(value: &Node, format: Format) -> Option<Vec<String>> {
     Some(items)
 }
 
-/// The name of a tool without what is said about its use: `Bash` of `Bash(git log:*)`.
+/// The name of a tool without the limits on its use: `Bash` of `Bash(git log:*)`.
 pub fn tool_name(tool: &str) -> &str {
     tool.split_once('(').map_or(tool, |(name, _)| name).trim()
 }
 
-/// Takes the tools that a key denies from a list; whether that is all that the key says.
+/// Removes the tools that a key denies from a list; returns true if the key denies nothing else.
 pub(super) fn take(entry: &Entry, format: Format, tools: &mut Vec<String>) -> bool {
     let items = is_denying(&bare(&entry.key)).then(|| denied_items(&entry.value, format));
     let Some(items) = items.flatten() else {
@@ -249,7 +249,7 @@ pub(super) fn take(entry: &Entry, format: Format, tools: &mut Vec<String>) -> bo
     items.iter().all(|item| tool_name(item) == item)
 }
 
-/// Whether a tool that is denied, or the server that is, is this one.
+/// Returns true if a denied name is that of a tool or of its server.
 fn denies(denied: &str, tool: &str) -> bool {
     let name = tool_name(tool);
     let of_server = |rest: &str| rest.is_empty() || rest.starts_with("__");
@@ -259,8 +259,8 @@ fn denies(denied: &str, tool: &str) -> bool {
         || denies_server_tool(denied, tool)
 }
 
-/// Whether a name that is denied means an entry `mcp:SERVER` or `mcp:SERVER/TOOL`, in the words of a list or of a host that
-/// writes `mcp__SERVER__TOOL`. A server that is listed whole is denied with any tool of its: nobody could hold the rest.
+/// Returns true if a denied name means an entry `mcp:SERVER` or `mcp:SERVER/TOOL`, also in the form `mcp__SERVER__TOOL`
+/// of some hosts. An entry for a whole server is denied with any of its tools: no list could withhold one tool of it.
 pub fn denies_server_tool(denied: &str, entry: &str) -> bool {
     let plain = |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     let of = |name: &str| -> Option<(String, Option<String>)> {
@@ -282,7 +282,7 @@ pub fn denies_server_tool(denied: &str, entry: &str) -> bool {
 fn is_empty(value: &Node) -> bool {
     match &value.value {
         Value::Map(entries) => entries.is_empty(),
-        // Of other keys a list without items is the strictest that there is.
+        // For other keys, a list without items is the strictest value.
         Value::List(_) | Value::Text(_) => false,
     }
 }
@@ -304,22 +304,22 @@ fn denied_tools(items: &[String]) -> Option<Restriction> {
     (!items.is_empty()).then_some(restriction)
 }
 
-/// What a switch says about its tool.
+/// The action that a switch gives for its tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     Allow,
     Ask,
-    /// Not all of it may be denied.
+    /// A denial; `is_whole` is false if only some uses of the tool may be denied.
     Deny {
         is_whole: bool,
     },
 }
 
-/// `OpenCode`'s tools that are one to it: whoever may edit may do all of these.
+/// The tools that `OpenCode` treats as one: permission to edit covers all of them.
 const EDITING: [&str; 4] = ["edit", "write", "patch", "multiedit"];
 
-/// Switches by name, of which the last that matches counts; `*` matches every tool. An action that is not among those
-/// that `leave` a tool is denied.
+/// Reads switches by name, of which the last that matches counts; `*` matches every tool. An action other than those in
+/// `leave` denies its tool.
 fn switches(entry: &Entry, leave: &[Action]) -> Option<Restriction> {
     let mut rest = Action::Allow;
     let mut said: Vec<(&str, Action)> = Vec::new();
@@ -362,7 +362,7 @@ fn switches(entry: &Entry, leave: &[Action]) -> Option<Restriction> {
         names
     };
     let denied = if is_denied(rest) {
-        // In a permission the one word is for all that edit.
+        // In a permission, one word stands for all editing tools.
         let with_editing = entry.key != "tools" && editing.is_some_and(|it| !is_denied(it));
         Denied::Others(named(&|action| !is_denied(action), with_editing))
     } else {
@@ -375,8 +375,8 @@ fn switches(entry: &Entry, leave: &[Action]) -> Option<Restriction> {
     })
 }
 
-/// Whether a value is an action, or actions by name or pattern.
-// Values are nested no deeper than the parser allows.
+/// Returns true if a value is an action, or actions by name or pattern.
+// The parser limits the nesting of values, so the recursion is bounded.
 fn is_action(value: &Node) -> bool {
     match &value.value {
         Value::Map(actions) => actions.iter().all(|action| is_action(&action.value)),

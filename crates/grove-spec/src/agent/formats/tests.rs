@@ -46,7 +46,7 @@ fn an_agent_of_claude_code() {
             ("agent-unmapped", 12)
         ]
     );
-    // Two of the three keep it from something.
+    // Two of the three keys restrict the agent.
     let severities = parsed.diagnostics.iter().map(|one| one.severity);
     assert_eq!(
         severities.collect::<Vec<_>>(),
@@ -168,7 +168,7 @@ fn tools_that_are_denied_are_taken_from_those_that_an_agent_of_claude_code_has()
         ("Read Write Edit", "Write Edit", vec!["Read"], 0),
         ("Read, Bash(git log:*)", "Bash", vec!["Read"], 0),
         ("mcp__a__b, mcp__ab__c", "mcp__a", vec!["mcp__ab__c"], 0),
-        // Of some uses alone it cannot be said in a list of tools.
+        // A list of tools cannot express that only some uses of a tool are denied.
         ("Read, Bash", "Bash(rm:*)", vec!["Read", "Bash"], 1),
     ] {
         let text = format!(
@@ -329,7 +329,7 @@ fn bytes_that_are_no_text_are_placed_in_every_format() {
 }
 
 proptest! {
-    /// The line of a finding about a key is the line of the key, whatever stands around it.
+    /// The line of a finding about a key is the line of the key, in any surroundings.
     #[test]
     fn an_unmapped_key_is_placed(before in 0_usize..20, after in 0_usize..5) {
         let text = format!(
@@ -379,7 +379,7 @@ fn what_is_missing_in_settings_is_missing_where_the_agent_stands() {
     assert_eq!(said(&found[1].parsed), [("description-missing", 4)]);
 }
 
-/// A role's file under the path by which settings name it.
+/// The file of a role, under the path by which settings name it.
 fn named(path: &str, content: Result<&str, &str>) -> NamedFiles {
     let content = content.map(|text| text.as_bytes().to_vec());
     let file = NamedFile {

@@ -1,4 +1,4 @@
-//! Edits of configurations.
+//! Tests of edits of configurations.
 
 use proptest::prelude::*;
 
@@ -159,7 +159,7 @@ proptest! {
         text.push_str(line_end);
         prop_assume!(text.parse::<toml::Table>().is_ok());
         if let Ok(changed) = on(&text) {
-            // Lines come, and none goes but the one that is set.
+            // Lines may be added, and none is removed but the one that is set.
             let mut rest = changed.split_inclusive('\n');
             for line in text.split_inclusive('\n') {
                 prop_assert!(rest.any(|other| other == line), "{text:?} → {changed:?}");

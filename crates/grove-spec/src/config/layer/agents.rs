@@ -1,4 +1,4 @@
-//! What a configuration says about agents.
+//! The parts of a configuration that concern agents.
 
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
@@ -16,7 +16,7 @@ impl LayerReader<'_> {
         self.layer.agents.get_or_insert_with(none)
     }
 
-    /// What is overridden of one agent.
+    /// Reads the overrides of one agent.
     pub(super) fn agent(&mut self, name: &Spanned<DeString<'_>>, value: Item<'_, '_>) {
         let path = format!("agents.overrides.{}", name.get_ref());
         let node = self.node(value, 0);
@@ -68,10 +68,10 @@ impl LayerReader<'_> {
         self.agents().agents.push(of_agent);
     }
 
-    /// A value as the tree that JSON and YAML give.
+    /// A value as the tree into which JSON and YAML are read.
     fn node(&self, value: Item<'_, '_>, depth: usize) -> Node {
         let position = self.position(&value.span());
-        // No field takes a mapping.
+        // No field takes a mapping, so an empty one stands for every value that no field takes.
         let nothing = Value::Map(Vec::new());
         let inner = match value.get_ref() {
             DeValue::String(text) => return Node::text(text.to_string(), position),
@@ -82,7 +82,7 @@ impl LayerReader<'_> {
                     Err(_) => nothing,
                 }
             }
-            // Nothing that can be overridden is one of these, or nested.
+            // No field that can be overridden takes one of these, or a value nested deeper.
             DeValue::Float(_) | DeValue::Datetime(_) => nothing,
             _ if depth > 2 => nothing,
             DeValue::Array(items) => {

@@ -1,4 +1,4 @@
-//! What a configuration says about MCP servers.
+//! The MCP servers of a configuration.
 
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
@@ -8,7 +8,7 @@ use super::{Item, LayerReader};
 use crate::config::{LayerScope, McpEntry};
 
 impl LayerReader<'_> {
-    /// One server. One that is not as it should be is not used at all.
+    /// Reads one server. A server with any fault is not used at all.
     pub(super) fn mcp_server(&mut self, name: &Spanned<DeString<'_>>, value: Item<'_, '_>) {
         let path = format!("mcp.{}", name.get_ref());
         if self.scope == LayerScope::Project {

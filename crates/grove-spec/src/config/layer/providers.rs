@@ -1,4 +1,4 @@
-//! What a configuration says about providers of models.
+//! The providers of models in a configuration.
 
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -7,12 +7,12 @@ use super::super::kinds::{ConfigKind, Money, Number, OptionalText, Texts};
 use super::{Item, LayerReader};
 use crate::config::{KeyPlace, LayerScope, ModelEntry, ProviderEntry};
 
-/// The words for interfaces.
+/// The words for the APIs of providers.
 const INTERFACES: [&str; 3] = ["anthropic", "openai-responses", "openai-chat"];
 
 impl LayerReader<'_> {
-    /// One provider. One that is not as it should be is not used at all: without its key, or elsewhere, it would be
-    /// another one.
+    /// Reads one provider. A provider with any fault is not used at all: without its key, or at another address, it
+    /// would be a different one.
     pub(super) fn provider(&mut self, name: &Spanned<DeString<'_>>, value: Item<'_, '_>) {
         let path = format!("providers.{}", name.get_ref());
         if self.scope == LayerScope::Project {
@@ -68,11 +68,11 @@ impl LayerReader<'_> {
     }
 }
 
-/// What an address has to be.
+/// The form that an address must have.
 const ADDRESS: &str = "an address of the form `https://host[:port][/path]`";
 
-/// Whether a text can be the address of a provider. Whoever asks there takes it apart; what is refused here could never
-/// be asked, or would show a password.
+/// Returns true if a text can be the address of a provider. The code that calls providers splits addresses; an address
+/// that is refused here could never be called, or would show a password.
 fn is_address(text: &str) -> bool {
     let rest = text
         .strip_prefix("https://")
@@ -83,7 +83,7 @@ fn is_address(text: &str) -> bool {
     })
 }
 
-/// What a list of models has to be.
+/// The form that a list of models must have.
 const MODELS: &str = "a list of ids, or of tables with `id` and, where known, `context`, `input` and `output` (prices per million tokens), `cached` and `cache_write`";
 
 fn models(value: &DeValue<'_>) -> Option<Vec<ModelEntry>> {
@@ -91,7 +91,7 @@ fn models(value: &DeValue<'_>) -> Option<Vec<ModelEntry>> {
     items.map(|item| model(item.get_ref())).collect()
 }
 
-/// A model by its id, or with what is known of it. A price that nobody can read would be a limit that nobody holds.
+/// A model by its id, or with its configuration. A price that cannot be read is refused: it could limit no cost.
 fn model(value: &DeValue<'_>) -> Option<ModelEntry> {
     let DeValue::Table(table) = value else {
         return Some(ModelEntry {
@@ -116,7 +116,7 @@ fn model(value: &DeValue<'_>) -> Option<ModelEntry> {
     (!model.id.is_empty() && has_both).then_some(model)
 }
 
-/// Where a key is: exactly one of the three places.
+/// The place of a key: exactly one of the three.
 fn key_place(value: Item<'_, '_>) -> Option<KeyPlace> {
     let DeValue::Table(table) = value.get_ref() else {
         return None;

@@ -21,7 +21,7 @@ fn shape(text: &str) -> (Vec<String>, Vec<(&'static str, u32)>) {
     )
 }
 
-/// What a key says, a list as its items.
+/// The value of a key, a list as its items.
 fn said(text: &str, key: &str) -> Vec<String> {
     let block = read(text);
     let entry = block.entries.iter().find(|entry| entry.key == key);
@@ -147,7 +147,7 @@ fn a_list_that_goes_on_in_lines_without_indent_is_a_list() {
         let (found, findings) = shape(&text);
         assert_eq!(found, keys, "{text}");
         assert_eq!(findings.first(), Some(&(REPAIRED, line)), "{text}");
-        // The same beside a key that no reader of YAML takes.
+        // The same value beside a key that no reader of YAML accepts.
         let text = format!("name: x\ntools: {tools}\ndescription: a: b\n");
         assert_eq!(said(&text, "tools"), ["Read", "Edit"], "{text}");
         assert_eq!(said(&text, "description"), ["a: b"], "{text}");
@@ -164,7 +164,7 @@ fn a_list_deep_in_a_value_leaves_the_rest_of_it_as_it_is() {
     };
     let words: Vec<_> = args.iter().filter_map(Node::as_text).collect();
     assert_eq!(words, ["-y", "a: b"]);
-    // Places are those of the file, not of what was made of it.
+    // Positions are those in the file, not in the repaired text.
     assert_eq!(args[1].position, crate::Position::new(8, 7));
     let inner = server.get("env").and_then(|env| env.get("A"));
     assert_eq!(inner.and_then(Node::as_text), Some("b"));
@@ -262,10 +262,10 @@ fn a_quoted_text_goes_on_in_lines_without_indent() {
 #[test]
 fn keys_that_nobody_knows_stay_keys_after_an_ordinary_description() {
     for text in [
-        // YAML as it is.
+        // Valid YAML is read as it is.
         "name: b\ndescription: Use it.\nContext: a\nuser: b\n",
         "name: b\ndescription: Use it\n  when asked.\nContext: a\nuser: b\n",
-        // No YAML because of something else.
+        // Another fault makes this text invalid YAML.
         "name: b: c\ndescription: Use it.\nContext: a\nuser: b\n",
         "name: b\ndescription: Use it: now\nContext: a\nuser: b\n",
         "name: b: c\ndescription: Use it\n  when asked.\nContext: a\nuser: b\n",
@@ -274,7 +274,7 @@ fn keys_that_nobody_knows_stay_keys_after_an_ordinary_description() {
         let keys = ["name", "description", "Context", "user"];
         assert_eq!(shape(text).0, keys, "{text}");
     }
-    // A key twice is refused wherever it is a key.
+    // A repeated key is refused in every place where it is a key.
     for text in [
         "name: b\ndescription: Use it.\nContext: a\nContext: b\n",
         "name: b\ndescription: Use it: now\nContext: a\nContext: b\n",
@@ -301,22 +301,22 @@ fn a_known_key_with_a_blank_too_many_is_that_key() {
         assert_eq!(shape(text).1.first(), Some(&(REPAIRED, line)), "{text}");
     }
     for (text, description) in [
-        // No key that anybody knows.
+        // A key that no program knows.
         (
             "name: a\ndescription: one: two\n  three: four\n",
             "one: two three: four",
         ),
-        // A key that stands elsewhere.
+        // A key that is in another line too.
         (
             "name: a\ndescription: the\n  name: of it\n",
             "the name: of it",
         ),
-        // Not the line after.
+        // A key that is not in the line directly after.
         (
             "name: a\ndescription: one: two\n  and\n  model: four\n",
             "one: two and model: four",
         ),
-        // A block of text.
+        // A key in a block of text.
         (
             "name: a: b\ndescription: |\n  model: four\n",
             "model: four\n",
@@ -371,7 +371,7 @@ fn a_known_key_is_one_whatever_blank_and_colon_follow() {
     }
     let mixed = "name: p\ndescription:no blank\npriorities:high\n";
     assert_eq!(shape(mixed).0, ["name", "description", "priorities"]);
-    // Text is no key because of a colon, nor is an address.
+    // A colon makes no key of a text or of an address.
     assert_eq!(shape("just:words\n").1, [("yaml-not-mapping", 2)]);
     assert_eq!(shape("https://example.org\n").1, [("yaml-not-mapping", 2)]);
     let text = "name: p\ndescription: See\nmodel:this one\nmodel: m\n";

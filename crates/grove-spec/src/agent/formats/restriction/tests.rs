@@ -10,7 +10,7 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// What the lines of a file keep its agent from.
+/// The restriction in the lines of a file.
 fn restriction(lines: &str, format: Format) -> Option<Restriction> {
     let text = match format {
         Format::Codex => format!("name = 'a'\ndeveloper_instructions = 'x'\n{lines}\n"),
@@ -22,7 +22,7 @@ fn restriction(lines: &str, format: Format) -> Option<Restriction> {
         panic!("one key: {:?}", parsed.agent.unknown);
     };
     let found = of(entry, format);
-    // Whoever reads the file is told so, and whoever reads of another key is not alarmed.
+    // The reader of a restriction gets a warning, and the reader of another key does not.
     let warned = parsed.diagnostics.iter().any(|finding| {
         finding.severity == Severity::Warning && finding.position == Some(entry.position)
     });
@@ -45,7 +45,7 @@ fn tools_that_an_agent_must_not_have() {
             Denied::Tools(words(&["Write", "Bash"])),
             false,
         ),
-        // Words that no host has, which still say what they mean.
+        // Words that no host has, but whose meaning is plain.
         (
             "deny-tools: bash, write",
             Format::Native,
@@ -70,7 +70,7 @@ fn tools_that_an_agent_must_not_have() {
             Denied::Tools(words(&["write", "edit"])),
             true,
         ),
-        // One switch is for all that edit.
+        // One switch counts for all editing tools.
         (
             "tools: {write: false}",
             Format::Opencode,
@@ -107,7 +107,7 @@ fn tools_that_an_agent_must_not_have() {
             Denied::Others(words(&["read", "edit", "write"])),
             true,
         ),
-        // The last that matches counts.
+        // The last switch that matches counts.
         (
             "permission: {read: allow, '*': deny}",
             Format::Opencode,
@@ -168,7 +168,7 @@ fn other_restrictions_are_known_as_such_and_what_gives_more_is_none() {
 }
 
 proptest! {
-    /// Whatever is switched off last is denied, whatever stands before it and whether it is named or not.
+    /// A tool that is switched off last is denied, after any other switches, named or by `*`.
     #[test]
     fn a_switch_that_is_off_is_never_lost(
         names in prop::collection::btree_set("[a-z]{1,6}", 1..8),
@@ -200,7 +200,7 @@ proptest! {
         prop_assert_eq!(has("unnamed"), rest != Some(false), "{}", text);
     }
 
-    /// Tools of Claude Code are the same whatever is between them.
+    /// Tools of Claude Code are the same with any separator between them.
     #[test]
     fn blanks_are_between_tools_of_claude_code_as_commas_are(
         tools in prop::collection::vec(
