@@ -1,8 +1,8 @@
-//! The tool `subagent`: what the server needs of runs, and how a call of it is answered.
+//! The tool `subagent`: the interface to runs that the server needs, and the answers to calls of the tool.
 //!
-//! The server owns no run. Whoever implements [`Subagents`] submits them to the journal, where a supervisor finds them; here
-//! is waited for what becomes of them, progress is told, and a cancelled call is heard. Ending the server ends none of this
-//! but the waiting.
+//! The server owns no run. The implementation of [`Subagents`] submits runs to the journal, where a supervisor finds them;
+//! this module waits for their results, sends progress and handles cancelled calls. The end of the server ends only the
+//! waiting, not the runs.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,91 +20,91 @@ use tokio::time::Instant;
 
 use crate::host_facts::HostFacts;
 
-/// What a result says of a run for programs, beside the text for models.
+/// The key of `_meta` for the facts of a run for programs, beside the text for models.
 const RUN_META: &str = "grove/run";
-/// How often the journal is asked whether something is new.
+/// The time between two checks for a new version of the journal.
 const POLL: Duration = Duration::from_millis(25);
-/// How often it is looked even though nothing is new: somebody has to see to it that the work is done.
+/// The longest time between two looks at a run even if the journal is unchanged: a look also ensures that the work goes on.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// What the server needs of runs.
+/// The interface to runs that the server needs.
 pub trait Subagents: Send + Sync {
-    /// The tool as a host offers it to its model: its name, what it is for, and the schema of its arguments.
+    /// Returns the tool as a host offers it to its model: its name, its purpose, and the schema of its arguments.
     fn tool(&self) -> (&'static str, String, Value);
 
-    /// Does what a call asks for, or says which run is to be waited for. May touch files; does not wait.
+    /// Does what a call asks for, or returns the run that is to be waited for. It may touch files but does not wait.
     fn call(&self, call: &SubagentCall) -> Result<Called, String>;
 
-    /// How a run is that is waited for. `is_last` asks for an answer whatever there is to tell.
+    /// Returns the state of a run that is waited for. `is_last` demands an answer even if nothing has happened.
     fn look(&self, awaited: &mut AwaitedRun, is_last: bool) -> Result<Waited, String>;
 
-    /// Whoever waited for it does not want it any more.
+    /// Handles that the caller who waited for the run has cancelled the call.
     fn cancelled(&self, run: &str);
 
-    /// A number that changes with the journal.
+    /// Returns a number that changes with the journal.
     fn version(&self) -> u64;
 
-    /// A run as a resource: its JSON, and a number that changes when the run does.
+    /// Returns a run as a resource: its JSON, and a number that changes when the run does.
     fn resource(&self, run: &str) -> Option<(String, u64)>;
 }
 
 /// A call of the tool.
 #[derive(Debug, Clone)]
 pub struct SubagentCall {
-    /// What was said.
+    /// The arguments of the call.
     pub arguments: JsonObject,
-    /// Who said it.
+    /// The facts about the host that made it.
     pub host: HostFacts,
 }
 
-/// What came of a call at once.
+/// The immediate outcome of a call.
 #[derive(Debug)]
 pub enum Called {
-    /// Everything.
+    /// The whole answer to the call.
     Done(SubagentAnswer),
-    /// A run, which is waited for.
+    /// A run that is waited for.
     Awaits(AwaitedRun),
 }
 
 /// A run that is waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AwaitedRun {
-    /// Its id.
+    /// The id of the run.
     pub run: String,
-    /// The token of its owner, where the caller gave it or is given it now.
+    /// The token of the run's owner, if the caller gave it or gets it with this answer.
     pub token: Option<String>,
-    /// What is said above the answer.
+    /// The text above the answer.
     pub preface: String,
-    /// How long is waited.
+    /// The longest time to wait.
     pub limit: Duration,
-    /// Up to which event the caller was told.
+    /// The number of the last event that was reported to the caller.
     pub told: u64,
-    /// Whether whoever cancels the call wants the run to stop.
+    /// True if cancelling the call also stops the run.
     pub stops_with_call: bool,
 }
 
-/// How it is with a run that is waited for.
+/// The state of a run that is waited for.
 #[derive(Debug)]
 pub enum Waited {
-    /// It is over, or waits for somebody.
+    /// The run is over, or it waits for an answer from outside.
     Over(SubagentAnswer),
-    /// It goes on; what happened last, if something did.
+    /// The run goes on; the text is its last event, if one is new.
     GoesOn(Option<String>),
 }
 
-/// An answer of the tool.
+/// An answer of the tool `subagent`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubagentAnswer {
-    /// For the model.
+    /// The text for the model.
     pub text: String,
-    /// Whether it is a failure.
+    /// True if the call failed.
     pub is_error: bool,
-    /// For programs.
+    /// The facts for programs.
     pub data: Option<Value>,
 }
 
 impl SubagentAnswer {
-    /// A text and nothing else.
+    /// Returns an answer with this text and nothing else.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -135,14 +135,14 @@ impl SubagentAnswer {
 #[derive(Debug, Default)]
 pub(crate) struct UnderWay(Mutex<BTreeMap<String, CallState>>);
 
-/// How far a call is.
+/// The progress of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum CallState {
-    /// Nobody knows yet what comes of it.
+    /// The call has begun, and its outcome is not known yet.
     Begun,
-    /// It waits for a run that stops with it.
+    /// The call waits for a run that stops with it.
     Awaits(String),
-    /// Its caller does not want it any more.
+    /// The caller has cancelled the call.
     Cancelled,
 }
 
@@ -151,7 +151,7 @@ impl UnderWay {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hears that a call was cancelled, and gives the run that stops with it.
+    /// Marks a call as cancelled, and returns the run that stops with it.
     pub(crate) fn cancel(&self, call: &RequestId) -> Option<String> {
         let mut calls = self.calls();
         let state = calls.get_mut(&call.to_string())?;
@@ -161,7 +161,7 @@ impl UnderWay {
         }
     }
 
-    /// A call waits for a run that stops with it. Says whether it was cancelled before anybody knew the run.
+    /// Marks a call as waiting for a run that stops with it. Returns true if it was cancelled before the run was known.
     fn awaits(&self, call: &str, run: &str) -> bool {
         let mut calls = self.calls();
         let state = calls.get_mut(call);
@@ -173,7 +173,7 @@ impl UnderWay {
     }
 }
 
-/// A call that is under way as long as this is there.
+/// A guard that keeps a call under way until it is dropped.
 struct Entered<'a> {
     under_way: &'a UnderWay,
     call: String,
@@ -190,14 +190,14 @@ impl<'a> Entered<'a> {
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         let mut calls = self.under_way.calls();
-        // Whoever cancelled it may not have been heard yet: then the run is still to be found here.
+        // A cancellation may arrive after this, and it has to find the run here.
         if !matches!(calls.get(&self.call), Some(CallState::Awaits(_))) {
             calls.remove(&self.call);
         }
     }
 }
 
-/// The tool as it is listed.
+/// Returns the tool as it is listed.
 pub(crate) fn tool(subagents: &dyn Subagents) -> Tool {
     let (name, description, schema) = subagents.tool();
     let schema = match schema {
@@ -212,7 +212,7 @@ pub(crate) fn tool(subagents: &dyn Subagents) -> Tool {
     Tool::new(name, description, schema).with_annotations(annotations)
 }
 
-/// Answers a call.
+/// Answers a call of the tool.
 pub(crate) async fn answer(
     subagents: &Arc<dyn Subagents>,
     under_way: &UnderWay,
@@ -220,7 +220,7 @@ pub(crate) async fn answer(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
     let mut arguments = arguments.unwrap_or_default();
-    // Some hosts send every parameter, with nothing for those that were left out.
+    // Some hosts send every parameter, with null for those that were left out.
     arguments.retain(|_, value| !value.is_null());
     let call = SubagentCall {
         host: HostFacts::of(context, &arguments),
@@ -229,7 +229,7 @@ pub(crate) async fn answer(
     let begun = Instant::now();
     let entered = Entered::new(under_way, &context.id);
     let calling = Arc::clone(subagents);
-    // What was begun is finished, whether or not anybody still listens: a run that was submitted has to be known by name.
+    // The call is finished even if the client has left: a run that was submitted has to be known by name.
     let called = blocking(move || calling.call(&call)).await?;
     let awaited = match called {
         Ok(Called::Done(answer)) => return Ok(answer.into_result()),
@@ -295,7 +295,7 @@ async fn wait(
     }
 }
 
-/// Tells a client that asked for it how far a run is: the number of its last event, and what that was.
+/// Sends the progress of a run to a client that asked for it: the number and the text of its last event.
 async fn tell_progress(context: &RequestContext<RoleServer>, seq: u64, line: &str) {
     let Some(token) = context.meta.get_progress_token() else {
         return;
@@ -305,7 +305,7 @@ async fn tell_progress(context: &RequestContext<RoleServer>, seq: u64, line: &st
         reason = "events are far fewer than a float counts exactly"
     )]
     let param = ProgressNotificationParam::new(token, seq as f64);
-    // A client that cannot be told still gets its result.
+    // A client that cannot take the notification still gets its result.
     let _ = context
         .peer
         .notify_progress(param.with_message(one_line(line)))
