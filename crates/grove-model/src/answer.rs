@@ -1,4 +1,4 @@
-//! What a model answers, as it comes and as a whole.
+//! A model's answer, in the events in which it comes and as a whole.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::request::Block;
 
-/// A whole answer.
+/// The whole answer of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelAnswer {
     /// The model that answered, as the provider calls it.
     pub model: String,
-    /// What it said, thought and called, in order.
+    /// The words, thoughts and calls of the answer, in order.
     pub blocks: Vec<Block>,
-    /// Why it ended.
+    /// The reason for which the answer ended.
     pub stop: StopKind,
-    /// What this answer took.
+    /// The tokens that this answer took.
     pub usage: Usage,
-    /// What was used by tries that came to nothing before it.
+    /// The tokens that failed tries took before it.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub lost: Usage,
 }
@@ -29,7 +29,7 @@ fn is_nothing(usage: &Usage) -> bool {
 }
 
 impl ModelAnswer {
-    /// What it said, all in one.
+    /// Returns the words of the answer as one text.
     pub fn text(&self) -> String {
         let texts = self.blocks.iter().filter_map(|block| match block {
             Block::Text { text } => Some(text.as_str()),
@@ -39,25 +39,25 @@ impl ModelAnswer {
     }
 }
 
-/// Why an answer ended, in the provider's own words about itself.
+/// The reason for which an answer ended, as the provider gave it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StopKind {
-    /// It was done.
+    /// The model finished its turn.
     EndTurn,
-    /// It waits for what its calls come to.
+    /// The model waits for the results of its calls.
     ToolUse,
-    /// It was as long as it may be.
+    /// The answer reached its limit of tokens.
     MaxTokens,
-    /// It wrote a text at which it was to stop.
+    /// The model wrote a text at which it was to stop.
     StopSequence,
-    /// It would not.
+    /// The model refused to answer.
     Refusal,
-    /// The provider paused it; asked again with this answer, it goes on.
+    /// The provider paused the answer; a request that ends with this answer makes the model go on.
     Pause,
-    /// The model can read no more.
+    /// The context of the model is full.
     ContextFull,
-    /// For another reason, or for none that was given.
+    /// Another reason, or none when the provider gave none.
     Other(String),
 }
 
@@ -77,7 +77,7 @@ impl StopKind {
     }
 }
 
-/// What happens while a model answers: for progress and logs, no record of it.
+/// An event while a model answers; it serves progress and logs and is not a record of the answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "event",
@@ -85,61 +85,61 @@ impl StopKind {
     rename_all_fields = "camelCase"
 )]
 pub enum ModelEvent {
-    /// More words.
+    /// More words of the answer.
     TextDelta {
-        /// Which block of the answer.
+        /// The number of the block in the answer.
         block: u64,
-        /// The words.
+        /// The words that were added.
         text: String,
     },
-    /// More thoughts.
+    /// More thoughts of the model.
     ThinkingDelta {
-        /// Which block of the answer.
+        /// The number of the block in the answer.
         block: u64,
-        /// The thoughts.
+        /// The thoughts that were added.
         text: String,
     },
     /// A call of a tool begins.
     ToolStart {
-        /// Which block of the answer.
+        /// The number of the block in the answer.
         block: u64,
-        /// The call.
+        /// The id of the call.
         id: String,
-        /// The tool.
+        /// The name of the tool.
         name: String,
     },
     /// More of a call's arguments.
     ToolInputDelta {
-        /// Which block of the answer.
+        /// The number of the block in the answer.
         block: u64,
-        /// A piece of JSON.
+        /// A piece of the arguments' JSON.
         part: String,
     },
-    /// What this answer took so far.
+    /// The tokens that this answer took so far.
     Usage {
-        /// By kind.
+        /// The tokens of each kind.
         usage: Usage,
     },
-    /// A try came to nothing and there will be another.
+    /// A try failed and there will be another.
     Retrying {
-        /// In which way it failed.
+        /// The kind of the failure.
         failure: ModelFailure,
-        /// What was said about it.
+        /// The message of the failure.
         message: String,
         /// The try that failed, counted from one.
         tried: u32,
-        /// How long is waited, in milliseconds.
+        /// The wait before the next try, in milliseconds.
         wait_ms: u64,
     },
-    /// Something that somebody should know and that changes nothing.
+    /// A fact that a person should know and that does not change the answer.
     Warning {
-        /// What.
+        /// The text of the warning.
         message: String,
     },
 }
 
 impl ModelEvent {
-    /// Whether it is a part of the answer. After one of these an answer cannot be begun anew without saying things twice.
+    /// Returns true if the event is a part of the answer. After such an event a new try would repeat what was already sent.
     pub const fn is_content(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! Anthropic Messages.
+//! The wire format of Anthropic Messages.
 
 use grove_plan::{ModelFailure, Usage};
 use serde_json::{Map, Value, json};
@@ -10,7 +10,6 @@ use crate::error::ModelError;
 use crate::request::{Block, Message, ModelRequest, Role, Thinking, ToolChoice};
 use crate::wire::{AnswerReader, Refusal, WireFormat};
 
-/// The format.
 pub(crate) static MESSAGES: WireFormat = WireFormat {
     path: "/v1/messages",
     headers: &[("anthropic-version", "2023-06-01")],
@@ -30,7 +29,7 @@ fn refusal(status: u16, body: &Value) -> Refusal {
     }
 }
 
-/// Types of errors and what they mean, whatever the status.
+/// The types of errors and their meaning, which does not depend on the status.
 const TYPES: [(&str, ModelFailure); 11] = [
     ("authentication_error", ModelFailure::Auth),
     ("permission_error", ModelFailure::Auth),
@@ -45,7 +44,7 @@ const TYPES: [(&str, ModelFailure); 11] = [
     ("invalid_request_error", ModelFailure::BadRequest),
 ];
 
-/// Refusals of a request whose type does not say more, by how their message begins. There is no other sign of them.
+/// Refusals of a request that only the start of their message tells apart: their type is the same for all.
 const BAD_REQUESTS: [(&str, ModelFailure); 3] = [
     ("prompt is too long", ModelFailure::ContextTooLong),
     (
@@ -55,7 +54,7 @@ const BAD_REQUESTS: [(&str, ModelFailure); 3] = [
     ("Your credit balance is too low", ModelFailure::Quota),
 ];
 
-/// What a status and a typed error mean. An error in the middle of a stream has no status.
+/// Returns the failure that a status and a typed error mean. An error in the middle of a stream has no status.
 fn failure(status: Option<u16>, kind: Option<&str>, message: Option<&str>) -> ModelFailure {
     let is_bad = status == Some(400) && kind == Some("invalid_request_error");
     if let (true, Some(message)) = (is_bad, message)
@@ -81,7 +80,7 @@ fn failure(status: Option<u16>, kind: Option<&str>, message: Option<&str>) -> Mo
     }
 }
 
-/// Tokens of thinking where a model is given a number of them, and the word where it is given a word.
+/// Returns the tokens of thinking for models that take a number, and the word for models that take a word.
 const fn thinking_level(thinking: Thinking) -> Option<(u32, &'static str)> {
     match thinking {
         Thinking::Off => None,
@@ -96,8 +95,8 @@ const fn thinking_level(thinking: Thinking) -> Option<(u32, &'static str)> {
 /// The fewest tokens of thinking that the provider takes, and the fewest that are left for the answer.
 const FEWEST_TOKENS: u32 = 1024;
 
-/// Whether a model is given a number of tokens to think with. Its makers' models from 4.6 on decide for themselves and
-/// later ones refuse a number; others that speak this format know the number alone.
+/// Returns true if a model takes a number of tokens to think with. Anthropic's models from 4.6 on decide for themselves
+/// and later ones refuse a number; models of other makers that speak this format know only the number.
 fn thinks_by_budget(model: &str) -> bool {
     let Some(name) = model.strip_prefix("claude-") else {
         return true;
@@ -157,7 +156,7 @@ fn body(request: &ModelRequest) -> Value {
     body
 }
 
-/// The conversation, its last part marked as the end of what the next request begins with.
+/// Returns the conversation; its last part is marked for the cache, since the next request begins with the same parts.
 fn messages(messages: &[Message]) -> Value {
     let mut all: Vec<Value> = messages
         .iter()
@@ -181,7 +180,7 @@ fn messages(messages: &[Message]) -> Value {
 
 fn mark_cached(block: &mut Value) {
     let kind = block["type"].as_str().unwrap_or_default();
-    // Thoughts cannot be marked.
+    // The provider does not let thoughts be marked.
     if matches!(kind, "text" | "tool_use" | "tool_result") {
         block["cache_control"] = json!({ "type": "ephemeral" });
     }
@@ -189,16 +188,16 @@ fn mark_cached(block: &mut Value) {
 
 fn block(block: &Block) -> Option<Value> {
     Some(match block {
-        // An empty text is refused.
+        // The provider refuses an empty text.
         Block::Text { text } if text.is_empty() => return None,
         Block::Text { text } => json!({ "type": "text", "text": text }),
-        // Thoughts without a signature are refused, and so are another provider's, whose signatures begin with its name.
+        // Thoughts without a signature are refused, and so are those of another provider, whose signatures begin with its name.
         Block::Thinking { text, signature } => {
             let signature = signature.as_ref().filter(|text| !text.contains(':'))?;
             json!({ "type": "thinking", "thinking": text, "signature": signature })
         }
         Block::ToolUse { id, name, input } => {
-            // The provider takes objects alone, also where the model wrote something else.
+            // The provider takes only objects, even where the model wrote something else.
             let input = match input {
                 Value::Object(_) => input.clone(),
                 other => json!({ "unreadable": other }),
@@ -271,7 +270,7 @@ impl AnswerReader for Reader {
     }
 }
 
-/// A part as it begins.
+/// Returns a part of the answer as it begins.
 fn begun(block: &Value) -> Block {
     let text = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
     match block["type"].as_str().unwrap_or_default() {
@@ -318,7 +317,7 @@ fn stop(reason: &str) -> StopKind {
     }
 }
 
-/// Takes the counts that are there: those of the end replace those of the start.
+/// Takes the counts that are present: those at the end of an answer replace those at its start.
 fn take_usage(counts: &Value, assembly: &mut Assembly, on_event: &mut OnEvent<'_>) {
     let count = |key: &str| counts[key].as_u64();
     let all = [
@@ -336,7 +335,7 @@ fn take_usage(counts: &Value, assembly: &mut Assembly, on_event: &mut OnEvent<'_
         usage.output = count(all[1]).unwrap_or(kept.output);
         usage.cached = count(all[2]).unwrap_or(kept.cached);
         usage.cache_write = count(all[3]).unwrap_or(kept.cache_write);
-        // Thoughts are counted as output, and not apart.
+        // The provider counts thoughts as output and gives no count of their own.
         usage.reasoning_in_output = true;
     };
     assembly.count_usage(change, on_event);

@@ -1,4 +1,4 @@
-//! An answer while it comes, whoever sends it: its parts so far, and the bounds that they have to keep.
+//! An answer of any provider while it comes: its parts so far, and the bounds that they have to keep.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use crate::error::{Bound, ModelError, ProviderError, bounded_line};
 use crate::request::Block;
 use crate::secret::Secret;
 
-/// How much of an answer is taken.
+/// The limits of the answer that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerLimits {
     /// Bytes of words, thoughts and arguments together.
     pub answer_bytes: usize,
-    /// Bytes of the stream, all that it is wrapped in included.
+    /// Bytes of the stream, including the JSON and the fields around the words.
     pub stream_bytes: usize,
-    /// Bytes of one event.
+    /// Bytes of one event of the stream.
     pub event_bytes: usize,
     /// Bytes of the arguments of one call.
     pub tool_input_bytes: usize,
-    /// Parts.
+    /// The number of the answer's parts.
     pub blocks: usize,
 }
 
@@ -30,7 +30,7 @@ impl Default for AnswerLimits {
     fn default() -> Self {
         Self {
             answer_bytes: 16 << 20,
-            // A word a token has some hundred bytes around it.
+            // A stream that sends each token alone puts some hundred bytes around each.
             stream_bytes: 256 << 20,
             event_bytes: 16 << 20,
             tool_input_bytes: 8 << 20,
@@ -39,25 +39,25 @@ impl Default for AnswerLimits {
     }
 }
 
-/// How many bytes are taken for a token where nobody counted.
+/// The bytes that count as one token when the provider sends no count.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// How deep JSON of a model's may nest: it is written into other JSON, and readers give up at twice as much.
+/// The deepest nesting of a model's JSON: it is written into other JSON, and readers give up at twice as much.
 const DEEPEST_JSON: usize = 64;
 
-/// What came so far.
+/// The part of an answer that came so far.
 #[derive(Debug)]
 pub(crate) struct Assembly {
     limits: AnswerLimits,
-    /// A provider that repeats a key in an error does not get it into ours.
+    /// The key, which is masked in errors: some providers repeat it in theirs.
     secret: Option<Secret>,
-    /// By the provider's number, which is their order.
+    /// The parts by the provider's number, which is their order.
     parts: BTreeMap<u64, Part>,
     bytes: usize,
     pub(crate) model: String,
     pub(crate) stop: Option<StopKind>,
     pub(crate) is_complete: bool,
-    /// Whether it is whole although the last line of the stream did not come.
+    /// True if the answer is whole even when the last line of the stream does not come.
     pub(crate) may_end: bool,
     usage: Usage,
     has_usage: bool,
@@ -82,7 +82,7 @@ enum Part {
     },
 }
 
-/// Arguments as they come: what the call began with, and the pieces of JSON after it.
+/// Arguments as they come: the value that the call began with, and the pieces of JSON after it.
 #[derive(Debug)]
 struct Growing {
     start: Value,
@@ -111,7 +111,7 @@ impl Growing {
     }
 }
 
-/// More of a part.
+/// An addition to a part.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Delta<'a> {
     Text(&'a str),
@@ -146,7 +146,7 @@ impl Assembly {
         }
     }
 
-    /// Begins a part; what it already has counts and is told like everything after it.
+    /// Begins a part; the content that it begins with is counted and sent as an event like every later piece.
     pub(crate) fn begin(
         &mut self,
         index: u64,
@@ -209,7 +209,7 @@ impl Assembly {
         }
     }
 
-    /// Adds to a part. What does not fit its kind is of a kind that is not known here, and is passed over.
+    /// Adds to a part. A piece that does not fit the part's kind is of a kind unknown here and is ignored.
     pub(crate) fn grow(
         &mut self,
         index: u64,
@@ -252,7 +252,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// Takes what the provider counted so far.
+    /// Takes the tokens that the provider counted so far.
     pub(crate) fn count_usage(
         &mut self,
         change: impl FnOnce(&mut Usage),
@@ -266,7 +266,7 @@ impl Assembly {
         }
     }
 
-    /// The error that the provider sent in the middle of an answer.
+    /// Returns the error that the provider sent in the middle of an answer.
     pub(crate) fn failed(&self, failure: ModelFailure, kind: &str, message: &str) -> ModelError {
         let (kind, message) = match &self.secret {
             Some(secret) => (secret.masked(kind), secret.masked(message)),
@@ -276,13 +276,13 @@ impl Assembly {
         ModelError::Provider(Box::new(error))
     }
 
-    /// The stream is not what it should be: it counts as one that was cut there.
+    /// Returns the error for a malformed stream, which counts as one that was cut there.
     pub(crate) fn damaged(what: &str) -> ModelError {
         let message = format!("the answer's stream is damaged: {}", bounded_line(what));
         ModelError::provider(ModelFailure::CutStream, message)
     }
 
-    /// The whole answer to a request of this many bytes; an error when its end did not come.
+    /// Returns the whole answer to a request of `request_bytes`; an error when its end did not come.
     pub(crate) fn finish(self, request_bytes: usize) -> Result<ModelAnswer, ModelError> {
         if !self.is_complete && !self.may_end {
             let message = "the answer ended before its end was sent";
@@ -312,7 +312,7 @@ impl Assembly {
     }
 }
 
-/// What a request and its answer took, where nobody counted.
+/// Returns an estimate of the tokens of a request and its answer, for providers that send no count.
 pub(crate) fn guessed(request_bytes: usize, answer_bytes: usize) -> Usage {
     Usage {
         input: (request_bytes as u64).div_ceil(BYTES_PER_TOKEN),

@@ -1,4 +1,4 @@
-//! Asking a model.
+//! Requests to a model over HTTP.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,16 +22,16 @@ use crate::request::ModelRequest;
 use crate::retry::{Chance, RetryPolicy, Tries, retry_after};
 use crate::wire::AnswerDecoder;
 
-/// Who is told what happens while a model answers.
+/// The function that takes the events of an answer.
 pub type OnEvent<'a> = dyn FnMut(ModelEvent) + Send + 'a;
 
-/// An answer to come.
+/// The future of an answer.
 pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<ModelAnswer, ModelError>> + Send + 'a>>;
 
-/// Somebody who answers as a model does: a provider, or a recording of one.
+/// A source of answers: a provider, a recorder, or a recording.
 pub trait ModelClient: Send + Sync {
-    /// Asks, and tells `on_event` what comes. When `cancel` is cancelled or the future is dropped, the connection is
-    /// closed.
+    /// Asks the model and gives `on_event` the events. When `cancel` is cancelled or the future is dropped, the
+    /// connection is closed.
     fn ask<'a>(
         &'a self,
         request: &'a ModelRequest,
@@ -51,16 +51,16 @@ impl<C: ModelClient + ?Sized> ModelClient for Arc<C> {
     }
 }
 
-/// How a provider is asked.
+/// The settings with which a provider is asked.
 #[derive(Debug, Clone)]
 pub struct AskSettings {
-    /// What is waited for, and how long.
+    /// The longest waits of one try.
     pub deadlines: Deadlines,
-    /// How often it is tried.
+    /// The number of tries and the waits between them.
     pub retry: RetryPolicy,
-    /// How much is taken.
+    /// The limits of the answer.
     pub limits: AnswerLimits,
-    /// What spreads the tries of many.
+    /// The chance that spreads the tries of many callers.
     pub chance: Chance,
 }
 
@@ -75,16 +75,16 @@ impl Default for AskSettings {
     }
 }
 
-/// How long is waited for what, in one try.
+/// The longest waits of one try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlines {
-    /// For a connection.
+    /// The wait for a connection.
     pub connect: Duration,
-    /// For the head of the answer, after the request was sent.
+    /// The wait for the head of the answer, after the request was sent.
     pub first_byte: Duration,
-    /// For the next bytes of the answer.
+    /// The wait for the next bytes of the answer.
     pub idle: Duration,
-    /// For the whole answer.
+    /// The wait for the whole answer.
     pub whole: Duration,
 }
 
@@ -101,10 +101,10 @@ impl Default for Deadlines {
 
 /// The most of a refusal's body that is read.
 const REFUSAL_LIMIT: usize = 64 << 10;
-/// How long the end of a stream is waited for after the end of its answer, so that the connection can be kept.
+/// The wait for the end of a stream after the end of its answer, so that the connection can be kept.
 const END_OF_STREAM: Duration = Duration::from_millis(20);
 
-/// A provider, asked over HTTP.
+/// A provider that is asked over HTTP.
 #[derive(Debug)]
 pub struct HttpModel {
     network: Arc<Network>,
@@ -113,7 +113,7 @@ pub struct HttpModel {
 }
 
 impl HttpModel {
-    /// Asks `endpoint` over the connections of `network`.
+    /// Returns a client that asks `endpoint` over the connections of `network`.
     pub fn new(network: Arc<Network>, endpoint: Endpoint, settings: AskSettings) -> Self {
         Self {
             network,
@@ -149,7 +149,7 @@ impl HttpModel {
                 Err(ModelError::Provider(error)) => error,
                 Err(other) => return Err(other),
             };
-            // A sum has another form than its parts; nothing is added to nothing.
+            // A sum has another form than its parts, so an empty count is not added.
             if used != Usage::default() {
                 lost += used;
             }
@@ -208,7 +208,7 @@ impl HttpModel {
         let request_bytes = body.len();
         let origin = self.endpoint.origin();
         let first_byte = self.settings.deadlines.first_byte;
-        // A kept connection may have been closed by the other side just now; then a new one is made, which is no new try.
+        // The other side may have closed a kept connection just now; then a new one is made, which is not a new try.
         if let Some(mut kept) = self.network.kept(origin) {
             match timeout(first_byte, kept.send(self.message(body.clone()))).await {
                 Ok(Ok(response)) => return Ok((kept, response, request_bytes)),
@@ -246,7 +246,7 @@ impl HttpModel {
         message
     }
 
-    /// Reads the stream to its end and keeps the connection if it came to one.
+    /// Reads the answer, and keeps the connection if the stream came to its end.
     async fn read(
         &self,
         connection: Connection,
@@ -282,7 +282,7 @@ impl HttpModel {
         Ok(answer)
     }
 
-    /// What an answer that is no success means.
+    /// Returns the error that an answer without success means.
     async fn refusal(&self, status: u16, headers: &HeaderMap, body: Incoming) -> ModelError {
         let read = timeout(self.settings.deadlines.idle, start_of(body)).await;
         let body: Value = serde_json::from_slice(&read.unwrap_or_default()).unwrap_or_default();
@@ -325,7 +325,7 @@ impl ModelClient for HttpModel {
     }
 }
 
-/// The first bytes of a body, as many as are read of a refusal.
+/// Returns the first [`REFUSAL_LIMIT`] bytes of a body.
 async fn start_of(mut body: Incoming) -> Vec<u8> {
     let mut start = Vec::new();
     while start.len() < REFUSAL_LIMIT

@@ -1,4 +1,4 @@
-//! Where a provider is asked, and with which key.
+//! The address at which a provider is asked, and the key for it.
 
 use http::header::HeaderName;
 use http::{HeaderValue, Uri};
@@ -7,7 +7,7 @@ use crate::network::Origin;
 use crate::secret::Secret;
 use crate::wire::{Api, WireFormat};
 
-/// What paths of these interfaces begin with.
+/// The start of the paths of these interfaces.
 const VERSION: &str = "/v1";
 
 /// A provider's address, its interface and the key.
@@ -22,28 +22,28 @@ pub struct Endpoint {
     key: Option<(Secret, HeaderName, HeaderValue)>,
 }
 
-/// Why an address cannot be asked.
+/// The reason for which an address cannot be asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// The address is none.
+    /// The text is not an address.
     #[error("`{url}` is not an address of the form https://host[:port][/path]")]
     NotAnAddress {
-        /// As given, without control characters.
+        /// The text as given, without control characters.
         url: String,
     },
-    /// The key would be readable on its way.
+    /// The key would be sent unencrypted.
     #[error("`{url}` is neither https nor on this machine: the key would be sent unencrypted")]
     KeyInTheOpen {
-        /// As given.
+        /// The address as given.
         url: String,
     },
-    /// The key has characters that no key has.
+    /// The key has characters that a header cannot carry.
     #[error("the key has characters that cannot be sent")]
     BadKey,
 }
 
 impl Endpoint {
-    /// An endpoint. Without TLS a key is sent to this machine alone.
+    /// Returns an endpoint. Without TLS a key is sent only to this machine.
     pub fn new(api: Api, base_url: &str, key: Option<Secret>) -> Result<Self, EndpointError> {
         let format = api.format();
         let shown = crate::error::bounded_line(base_url);
@@ -73,12 +73,12 @@ impl Endpoint {
         })
     }
 
-    /// The interface that it has.
+    /// Returns the interface that the provider speaks.
     pub const fn api(&self) -> Api {
         self.api
     }
 
-    /// The address as it was given.
+    /// Returns the address as it was given.
     pub fn base_url(&self) -> &str {
         &self.base_url
     }
@@ -95,7 +95,7 @@ impl Endpoint {
         &self.target
     }
 
-    /// Where a path of this interface is asked for here: `/v1` at its beginning is a part of some addresses already.
+    /// Returns the address of a path of this interface: `/v1` at its beginning is already a part of some base addresses.
     pub(crate) fn target_of(&self, asked: &str) -> Option<Uri> {
         let path = self.format.path;
         let before = self.target.path().strip_suffix(path)?;
@@ -137,7 +137,7 @@ fn parts(base: &str, path: &str) -> Option<(Origin, Uri, HeaderValue)> {
         _ => return None,
     };
     let authority = uri.authority()?;
-    // Names and passwords in an address are shown in too many places.
+    // Addresses are shown in too many places to hold names and passwords.
     if authority.as_str().contains('@') || uri.query().is_some() || base.contains('#') {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Why there is no answer.
+//! Errors for which there is no answer.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::recording::ReplayError;
 
-/// The longest message, in bytes.
+/// The longest message of an error, in bytes.
 pub const MESSAGE_LIMIT: usize = 2048;
 
-/// Why there is no answer.
+/// The reason for which there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(
     tag = "error",
@@ -22,15 +22,15 @@ pub enum ModelError {
     /// The provider refused, failed or could not be reached.
     #[error("{0}")]
     Provider(Box<ProviderError>),
-    /// The answer was more than is taken.
+    /// The answer exceeded a limit.
     #[error("{what} has more than {limit} {unit}", unit = .what.unit())]
     TooLarge {
-        /// What was too large.
+        /// The thing that was too large.
         what: Bound,
-        /// How much is taken.
+        /// The limit that was exceeded.
         limit: u64,
     },
-    /// Whoever asked wanted no answer any more.
+    /// The caller cancelled the request.
     #[error("cancelled")]
     Cancelled,
     /// A recording has no answer.
@@ -39,11 +39,11 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// In which way the model failed; none where it is not to blame.
+    /// Returns the kind of the model's failure; none where the model is not to blame.
     pub fn failure(&self) -> Option<ModelFailure> {
         match self {
             Self::Provider(error) => Some(error.failure),
-            // The answer ended in the middle, since we ended it there.
+            // Reading stopped in the middle of the answer, which is like a cut.
             Self::TooLarge { .. } => Some(ModelFailure::CutStream),
             Self::Cancelled | Self::Replay(_) => None,
         }
@@ -54,26 +54,26 @@ impl ModelError {
     }
 }
 
-/// How a provider failed.
+/// A failure of a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderError {
-    /// In which way.
+    /// The kind of the failure.
     pub failure: ModelFailure,
-    /// The status of its answer.
+    /// The HTTP status of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The type of the error, in the provider's word, or `tls`.
+    /// The provider's word for the type of the error, or `tls`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// What it said: one line of at most [`MESSAGE_LIMIT`] bytes without control characters.
+    /// The provider's message: one line of at most [`MESSAGE_LIMIT`] bytes without control characters.
     pub message: String,
-    /// How long it wants us to wait.
+    /// The wait that the provider wants before the next try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Duration>,
-    /// How often it was tried.
+    /// The number of tries that were made.
     pub tries: u32,
-    /// What the tries took, as far as the provider said.
+    /// The tokens that the tries took, as far as the provider said.
     #[serde(default)]
     pub usage: Usage,
 }
@@ -96,7 +96,7 @@ impl ProviderError {
         self
     }
 
-    /// Whether the same request may be answered when it is sent again; `begun` tells whether a part of an answer came.
+    /// Returns true if the same request may succeed when it is sent again; `begun` is true if a part of an answer came.
     pub(crate) fn is_worth_another_try(&self, begun: bool) -> bool {
         let is_passing = matches!(
             self.failure,
@@ -109,7 +109,7 @@ impl ProviderError {
     }
 }
 
-/// The kind of an error of TLS: a certificate is not better at the next try.
+/// The kind of a TLS error, which is not tried again: a certificate is not better at the next try.
 pub(crate) const TLS: &str = "tls";
 
 impl std::fmt::Display for ProviderError {
@@ -128,7 +128,7 @@ impl std::fmt::Display for ProviderError {
     }
 }
 
-/// What is bounded.
+/// A thing that has a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Bound {
@@ -136,13 +136,13 @@ pub enum Bound {
     Answer,
     /// All that came over the connection for one answer.
     Stream,
-    /// One event of a stream.
+    /// One event of the stream.
     Event,
     /// The arguments of one call.
     ToolInput,
     /// The parts of an answer.
     Blocks,
-    /// The head of an answer.
+    /// The HTTP head of an answer.
     Head,
 }
 
@@ -167,9 +167,9 @@ impl std::fmt::Display for Bound {
     }
 }
 
-/// A provider's text as one line without control characters, cut at [`MESSAGE_LIMIT`].
+/// Returns a provider's text as one line without control characters, cut at [`MESSAGE_LIMIT`].
 pub(crate) fn bounded_line(text: &str) -> String {
-    // What is cut off is not looked at: a body may be large.
+    // The rest is cut first, since a body may be large.
     let text = prefix(text, MESSAGE_LIMIT * 4);
     let mut line = String::new();
     for word in text.split_whitespace() {
@@ -182,7 +182,7 @@ pub(crate) fn bounded_line(text: &str) -> String {
     line
 }
 
-/// The longest start of a text that has at most this many bytes.
+/// Returns the longest start of a text that has at most this many bytes.
 pub(crate) fn prefix(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

@@ -1,16 +1,16 @@
-//! What is publicly known of models: context sizes and prices, with the day on which the list was put together. What a
-//! configuration says of a model counts before it.
+//! Public facts about models: context sizes and prices, with the day on which the list was put together. The facts that
+//! a configuration gives about a model count before these.
 
 use grove_plan::{ModelFacts, Prices};
 
-/// The day of the list.
+/// The day on which the list was put together.
 pub const KNOWN_MODELS_DATE: &str = "2026-11-16";
 
-/// A model: how its id begins, the tokens that it can read, and prices of a million tokens in dollars: input, output, read
-/// from a cache, written to a cache.
+/// A model: its id without a date, the tokens that it can read, and prices of a million tokens in dollars: input, output,
+/// read from a cache, written to a cache.
 type Row = (&'static str, u64, [f64; 4]);
 
-/// A model whose price is not published for caching is listed with that of its input.
+/// The known models; one without a published price for writing to a cache is listed with the price of its input.
 const ROWS: &[Row] = &[
     ("claude-opus-4-8", 200_000, [5.0, 25.0, 0.5, 6.25]),
     ("claude-opus-4-7", 200_000, [5.0, 25.0, 0.5, 6.25]),
@@ -38,7 +38,7 @@ const ROWS: &[Row] = &[
     ("o4-mini", 200_000, [1.1, 4.4, 0.275, 1.1]),
 ];
 
-/// What is known of a model by its id alone, which may have a date at its end.
+/// Returns the facts about a model by its id alone, which may have a date at its end.
 pub(crate) fn known(id: &str) -> Option<ModelFacts> {
     let is_it = |row: &&Row| id.strip_prefix(row.0).is_some_and(is_a_date);
     let (_, context, [input, output, cached, cache_write]) = ROWS.iter().find(is_it)?;
@@ -55,7 +55,7 @@ pub(crate) fn known(id: &str) -> Option<ModelFacts> {
     })
 }
 
-/// Whether nothing or a date follows: `-20250929`, `-2025-04-14`, `-latest`.
+/// Returns true if the rest of an id is empty or a date: `-20250929`, `-2025-04-14`, `-latest`.
 fn is_a_date(rest: &str) -> bool {
     let digits = rest.bytes().filter(u8::is_ascii_digit).count();
     let is_date = rest.starts_with('-')
@@ -89,7 +89,7 @@ mod tests {
         ] {
             assert_eq!(input(id), expected, "{id}");
         }
-        // Every row can be found by its own id, so that none stands behind another.
+        // Every row is found by its own id, so that no earlier row hides it.
         for row in ROWS {
             let facts = known(row.0).unwrap();
             assert_eq!(facts.context, Some(row.1), "{}", row.0);

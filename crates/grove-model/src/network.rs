@@ -1,6 +1,6 @@
-//! Connections to providers: plain to this machine, TLS to everybody else, kept open between requests.
+//! Connections to providers: TLS for `https` addresses and plain for `http`, kept open between requests.
 //!
-//! A connection is a task, not a thread. Whoever drops the exchange that it serves ends it at once.
+//! A connection is a task, not a thread. Dropping the exchange that it serves ends it at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -23,11 +23,11 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::error::{ModelError, ProviderError, TLS};
 
-/// How large the head of an answer may be, and how much of a body waits to be read.
+/// The largest head of an answer, and the most of a body that waits to be read.
 pub(crate) const HEAD_LIMIT: usize = 64 << 10;
-/// How many unused connections to one address are kept.
+/// The most unused connections to one address that are kept.
 const MOST_IDLE: usize = 256;
-/// How long one is kept: less than servers keep theirs.
+/// The longest time that an unused connection is kept: less than servers keep theirs.
 const IDLE_LIFETIME: Duration = Duration::from_secs(50);
 
 /// An address that connections are made to.
@@ -42,7 +42,7 @@ pub(crate) struct Origin {
 #[derive(Debug, Default)]
 pub struct Network {
     idle: Mutex<HashMap<Origin, Vec<Idle>>>,
-    /// Made when it is first needed.
+    /// The TLS configuration, which is made when it is first needed.
     tls: OnceLock<Arc<ClientConfig>>,
     roots: Vec<CertificateDer<'static>>,
 }
@@ -53,18 +53,18 @@ struct Idle {
     since: Instant,
 }
 
-/// The certificates are not as they should be.
+/// The error for certificates that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read the certificates: {0}")]
 pub struct BadCertificates(String);
 
 impl Network {
-    /// Connections that trust the certificate authorities of the web.
+    /// Returns connections that trust the certificate authorities of the web.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Connections that also trust those of `pem`, for a network that has its own.
+    /// Returns connections that also trust the authorities of `pem`, for a network that has its own.
     pub fn trusting(pem: &[u8]) -> Result<Self, BadCertificates> {
         let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
         let roots = read.map_err(|error| BadCertificates(error.to_string()))?;
@@ -78,7 +78,7 @@ impl Network {
         Ok(network)
     }
 
-    /// A connection that was kept, if one is still open.
+    /// Returns a kept connection, if one is still open.
     pub(crate) fn kept(&self, origin: &Origin) -> Option<Connection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = idle.get_mut(origin)?;
@@ -97,7 +97,7 @@ impl Network {
         }
     }
 
-    /// Makes a connection.
+    /// Makes a connection within a time limit.
     pub(crate) async fn connect(
         &self,
         origin: &Origin,
@@ -131,7 +131,7 @@ impl Network {
         let name = ServerName::try_from(host.to_owned()).map_err(|error| not_secure(&error))?;
         let connector = TlsConnector::from(self.tls().map_err(|error| not_secure(&error))?);
         let stream = connector.connect(name, stream).await.map_err(|error| {
-            // A connection that was lost meanwhile is worth another try; a certificate is not.
+            // A connection that was lost meanwhile is worth another try; a bad certificate is not.
             match error.kind() {
                 std::io::ErrorKind::InvalidData => not_secure(&error),
                 _ => failed(error),
@@ -165,11 +165,11 @@ impl Idle {
     }
 }
 
-/// An open connection. Dropping it closes it.
+/// An open connection, which is closed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
-    /// Reads and writes the socket; owned here so that it does not outlive us.
+    /// The task that reads and writes the socket; it is owned here so that it ends with the connection.
     task: JoinHandle<()>,
 }
 
@@ -195,7 +195,7 @@ impl Connection {
                         format!("cannot start the HTTP connection: {error}"),
                     )
                 })?;
-        // How it ends is told to whoever waits for an answer.
+        // The request that waits for an answer gets the error, so it is dropped here.
         let task = tokio::spawn(async move { drop(connection.await) });
         Ok(Self { sender, task })
     }

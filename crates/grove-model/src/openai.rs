@@ -1,4 +1,4 @@
-//! What both formats of `OpenAI`'s have in common: errors, tools, counts of tokens.
+//! The common parts of both formats of `OpenAI`: errors, tools, counts of tokens.
 
 use grove_plan::{ModelFailure, Usage};
 use serde_json::{Value, json};
@@ -10,8 +10,8 @@ use crate::wire::Refusal;
 
 pub(crate) const KEY_HEADER: (&str, &str) = ("authorization", "Bearer ");
 
-/// Codes and types of errors and what they mean, whatever the status. Those of servers that speak the format are
-/// among them.
+/// The codes and types of errors and their meaning, which does not depend on the status. They include those of other
+/// servers that speak the format.
 const CODES: [(&str, ModelFailure); 19] = [
     ("invalid_api_key", ModelFailure::Auth),
     ("authentication_error", ModelFailure::Auth),
@@ -34,15 +34,15 @@ const CODES: [(&str, ModelFailure); 19] = [
     ("unsupported_parameter", ModelFailure::BadRequest),
 ];
 
-/// How refusals of a request begin that is too long, where no code says so.
+/// The starts of messages that refuse a request as too long, where no code says so.
 const TOO_LONG: [&str; 3] = [
     "This model's maximum context length is",
     "the request exceeds the available context size",
     "The decoder prompt",
 ];
 
-/// What an answer that is no success means. Servers put the error into `error`, as an object or a text, or write it
-/// without that around it.
+/// Returns the meaning of an answer without success. Servers put the error into `error`, as an object or a text, or make
+/// it the whole body.
 pub(crate) fn refusal(status: u16, body: &Value) -> Refusal {
     let error = match &body["error"] {
         Value::Null => body,
@@ -57,7 +57,7 @@ pub(crate) fn refusal(status: u16, body: &Value) -> Refusal {
     }
 }
 
-/// What a status and a typed error mean. An error in the middle of a stream has no status.
+/// Returns the failure that a status and a typed error mean. An error in the middle of a stream has no status.
 pub(crate) fn failure(
     status: Option<u16>,
     code: Option<&str>,
@@ -83,7 +83,7 @@ pub(crate) fn failure(
     }
 }
 
-/// The error that was sent in the middle of a stream.
+/// Returns the error that was sent in the middle of a stream.
 pub(crate) fn stream_error(error: &Value, assembly: &Assembly) -> crate::error::ModelError {
     let (code, kind) = (error["code"].as_str(), error["type"].as_str());
     let message = error["message"].as_str().or(error.as_str());
@@ -92,7 +92,7 @@ pub(crate) fn stream_error(error: &Value, assembly: &Assembly) -> crate::error::
     assembly.failed(failure, name, message.unwrap_or_default())
 }
 
-/// The word for how much a model thinks; none where it is not told.
+/// Returns the word for a level of thinking; none where the request leaves it out.
 pub(crate) const fn effort(thinking: Thinking) -> Option<&'static str> {
     match thinking {
         Thinking::Off => None,
@@ -104,7 +104,7 @@ pub(crate) const fn effort(thinking: Thinking) -> Option<&'static str> {
     }
 }
 
-/// Puts the tools into a body; `wrapped` gives one, or the choice of one, what the format has around it.
+/// Puts the tools into a body; `wrapped` puts the format's object around a tool or around the choice of one.
 pub(crate) fn add_tools(
     body: &mut Value,
     request: &ModelRequest,
@@ -127,7 +127,7 @@ pub(crate) fn add_tools(
     };
 }
 
-/// The words of a turn, one text.
+/// Returns the words of a turn as one text.
 pub(crate) fn words(message: &Message) -> String {
     let texts = message.content.iter().filter_map(|block| match block {
         Block::Text { text } => Some(text.as_str()),
@@ -136,7 +136,7 @@ pub(crate) fn words(message: &Message) -> String {
     texts.collect::<Vec<_>>().join("\n\n")
 }
 
-/// What a tool came to. The formats have no place for the fact that it failed.
+/// Returns the result of a tool as text, since the formats have no field for a failure.
 pub(crate) fn result(content: &str, is_error: bool) -> String {
     if is_error {
         format!("The call failed: {content}")
@@ -145,7 +145,7 @@ pub(crate) fn result(content: &str, is_error: bool) -> String {
     }
 }
 
-/// The arguments of a call as they are sent back: those that were no JSON as they came.
+/// Returns the arguments of a call as they are sent back: those that were not JSON stay as they came.
 pub(crate) fn arguments(input: &Value) -> String {
     match input {
         Value::String(text) => text.clone(),
@@ -153,7 +153,7 @@ pub(crate) fn arguments(input: &Value) -> String {
     }
 }
 
-/// Takes counts whose input includes what was read from a cache. `names` are those of input, output and their details.
+/// Takes counts whose input includes the tokens read from a cache. `names` are those of input, output and their details.
 pub(crate) fn take_usage(
     counts: &Value,
     names: [&str; 4],
@@ -213,7 +213,7 @@ mod tests {
                 ),
                 ModelFailure::ContextTooLong,
             ),
-            // vLLM, llama.cpp, Ollama.
+            // These bodies come from vLLM, llama.cpp and Ollama.
             (
                 400,
                 json!({ "object": "error", "message": too_long, "type": "BadRequestError", "code": 400 }),
@@ -236,7 +236,7 @@ mod tests {
             ),
             (500, Value::Null, ModelFailure::Overload),
             (402, Value::Null, ModelFailure::Quota),
-            // Words that only quote something mean nothing.
+            // Words that are only quoted in a message mean nothing.
             (
                 400,
                 error(

@@ -1,4 +1,4 @@
-//! `OpenAI` Chat Completions, as many other servers speak it too.
+//! The wire format of `OpenAI` Chat Completions, which many other servers speak too.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,6 @@ use crate::openai::{self, add_tools, arguments, effort, result, stream_error, wo
 use crate::request::{Block, Message, ModelRequest, Role};
 use crate::wire::{AnswerReader, WireFormat};
 
-/// The format.
 pub(crate) static CHAT: WireFormat = WireFormat {
     path: "/chat/completions",
     headers: &[],
@@ -20,7 +19,7 @@ pub(crate) static CHAT: WireFormat = WireFormat {
     refusal: openai::refusal,
 };
 
-/// How the names of models begin that refuse the older name of the limit; other servers know that one alone.
+/// The starts of names of models that refuse the older name of the limit; other servers know only the older name.
 const NEW_LIMIT: [&str; 4] = ["o1", "o3", "o4", "gpt-5"];
 
 fn body(request: &ModelRequest) -> Value {
@@ -53,7 +52,7 @@ fn body(request: &ModelRequest) -> Value {
     body
 }
 
-/// A turn as messages: each result of a tool is one of its own. Thoughts are not sent back.
+/// Returns a turn as messages: each result of a tool is a message of its own. Thoughts are not sent back.
 fn messages(message: &Message) -> Vec<Value> {
     let words = words(message);
     let blocks = message.content.iter();
@@ -144,7 +143,7 @@ impl AnswerReader for Reader {
         }
         if let Some(reason) = choice["finish_reason"].as_str() {
             assembly.stop = Some(self.stop(reason));
-            // The count of tokens follows, and a last line that some servers leave out.
+            // The count of tokens follows, and then a last line that some servers leave out.
             assembly.may_end = true;
         }
         let names = [
@@ -190,7 +189,7 @@ impl Reader {
             assembly.begin(CALLS + at as u64, block, on_event)?;
         }
         let more = match &call["function"]["arguments"] {
-            // Written out by some servers.
+            // Some servers send an object where the format has a text.
             Value::Object(object) => Value::Object(object.clone()).to_string(),
             more => more.as_str().unwrap_or_default().to_owned(),
         };

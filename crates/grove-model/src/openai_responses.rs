@@ -1,4 +1,4 @@
-//! `OpenAI` Responses.
+//! The wire format of `OpenAI` Responses.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,6 @@ use crate::openai::{self, add_tools, arguments, effort, result, stream_error, wo
 use crate::request::{Block, Message, ModelRequest, Role};
 use crate::wire::{AnswerReader, WireFormat};
 
-/// The format.
 pub(crate) static RESPONSES: WireFormat = WireFormat {
     path: "/responses",
     headers: &[],
@@ -22,7 +21,7 @@ pub(crate) static RESPONSES: WireFormat = WireFormat {
     refusal: openai::refusal,
 };
 
-/// What stands before a signature of thoughts of this format, so that nobody else is sent it.
+/// The prefix of this format's signatures of thoughts, so that they are not sent to another provider.
 const SIGNATURE: &str = "openai:";
 
 fn body(request: &ModelRequest) -> Value {
@@ -30,7 +29,7 @@ fn body(request: &ModelRequest) -> Value {
         "model": request.model,
         "max_output_tokens": request.max_output_tokens,
         "stream": true,
-        // The conversation is sent whole each time, and stays with nobody.
+        // The whole conversation is sent each time, so the provider need not store it.
         "store": false,
         "input": request.messages.iter().flat_map(items).collect::<Vec<_>>(),
     });
@@ -43,13 +42,13 @@ fn body(request: &ModelRequest) -> Value {
     });
     if let Some(effort) = effort(request.thinking) {
         body["reasoning"] = json!({ "effort": effort, "summary": "auto" });
-        // Thoughts that nobody keeps have to be sent back.
+        // The provider does not store the thoughts, so they have to be sent back.
         body["include"] = json!(["reasoning.encrypted_content"]);
     }
     body
 }
 
-/// A turn as items: what was called and what it came to stand beside the messages.
+/// Returns a turn as items: calls and their results are items beside the messages.
 fn items(message: &Message) -> Vec<Value> {
     let mut items: Vec<Value> = message.content.iter().filter_map(item).collect();
     let words = words(message);
@@ -60,7 +59,7 @@ fn items(message: &Message) -> Vec<Value> {
         };
         let content = json!([{ "type": kind, "text": words }]);
         let said = json!({ "type": "message", "role": role, "content": content });
-        // A model speaks before it calls, and thinks before it speaks; whoever asks gives results first.
+        // A model thinks, then speaks, then calls; in the user's turn results come before words.
         let is_call = |item: &Value| item["type"] == "function_call";
         let at = items.iter().position(is_call).unwrap_or(items.len());
         items.insert(at, said);
@@ -88,7 +87,7 @@ fn item(block: &Block) -> Option<Value> {
         } => Some(json!({
             "type": "function_call_output", "call_id": id, "output": result(content, *is_error),
         })),
-        // Words are a message of their own; what only another provider knows is not sent.
+        // Words become a message of their own; parts that only another provider knows are not sent.
         Block::Text { .. } | Block::Other { .. } => None,
     }
 }
@@ -97,7 +96,7 @@ fn item(block: &Block) -> Option<Value> {
 #[derive(Debug, Default)]
 struct Reader {
     begun: BTreeSet<u64>,
-    /// The parts of which some text came.
+    /// The numbers of the parts of which some text came.
     grown: BTreeSet<u64>,
     has_calls: bool,
     is_refusal: bool,
@@ -185,7 +184,7 @@ impl Reader {
                     input: Value::Null,
                 }
             }
-            // Whole at its end.
+            // Items of other kinds are taken whole when they end.
             _ => return Ok(()),
         };
         self.begun.insert(index);
@@ -203,7 +202,7 @@ impl Reader {
         assembly.grow(index, delta, on_event)
     }
 
-    /// A whole item. Some servers send no more of it than this.
+    /// Takes a whole item at its end; some servers send nothing of it before.
     fn end(
         &mut self,
         index: u64,

@@ -1,6 +1,6 @@
-//! Providers, their keys, and which of them a model's name means.
+//! Providers, their keys, and the search for the provider that a model's name means.
 //!
-//! Nothing is read here: settings, variables, files and the output of commands are handed over.
+//! Nothing is read here: the caller passes in settings, variables, files and the output of commands.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,32 +15,32 @@ use crate::request::Thinking;
 use crate::secret::Secret;
 use crate::wire::Api;
 
-/// Somebody who has models.
+/// A service that has models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Provider {
-    /// What it is called in models' names.
+    /// The name of the provider in models' names.
     pub name: String,
-    /// How it is spoken to.
+    /// The interface that the provider speaks.
     pub api: Api,
-    /// Where it is.
+    /// The address of the provider.
     pub base_url: String,
-    /// Where its key is; none where it needs none.
+    /// The place of its key; none where it needs none.
     #[serde(default)]
     pub key: Option<KeySource>,
-    /// The models that are known of it.
+    /// The models that its configuration lists.
     #[serde(default)]
     pub models: Vec<KnownModel>,
-    /// How the names of its models begin, where that tells them from everybody else's.
+    /// The starts of its models' names, where these tell them from the models of all other providers.
     #[serde(skip)]
     pub families: Vec<String>,
 }
 
-/// A model that a provider is known to have, and what its configuration says of it.
+/// A model that a provider is known to have, and the facts that its configuration gives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownModel {
-    /// Its id.
+    /// The id of the model.
     pub id: String,
-    /// What is known of it.
+    /// The facts about the model.
     #[serde(flatten)]
     pub facts: ModelFacts,
 }
@@ -54,48 +54,48 @@ impl From<&str> for KnownModel {
     }
 }
 
-/// Where a key is.
+/// The place of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeySource {
-    /// In a variable.
+    /// A variable of the environment.
     Env(String),
-    /// In a file.
+    /// A file that contains the key.
     File(PathBuf),
-    /// In the output of a command, a program and its arguments.
+    /// The output of a command, which is a program and its arguments.
     Command(Vec<String>),
 }
 
-/// The longest key.
+/// The longest key, in bytes.
 const LONGEST_KEY: usize = 16 << 10;
 
-/// Why there is no key.
+/// The reason for which there is no key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// The variable is not set.
     #[error("the variable `{0}` is not set")]
     NotSet(String),
-    /// It could not be read.
+    /// The key could not be read.
     #[error("cannot read the key from {place}: {reason}")]
     NotRead {
-        /// From where.
+        /// The place that was read.
         place: String,
-        /// Why.
+        /// The reason for the failure.
         reason: String,
     },
-    /// What was read is no key.
+    /// The text that was read is not a key.
     #[error("what was read from {place} is not a key: {reason}")]
     NotAKey {
-        /// From where.
+        /// The place that was read.
         place: String,
-        /// What is wrong with it; never the value.
+        /// The fault of the text; it never contains the value.
         reason: &'static str,
     },
 }
 
 impl KeySource {
-    /// Reads the key. `file` reads a file, `command` runs a program with a deadline and a bound of its own and gives what
-    /// it wrote to its standard output.
+    /// Reads the key. `file` reads a file; `command` runs a program with a deadline and a bound of its own and returns
+    /// its standard output.
     pub async fn read<Running>(
         &self,
         variables: &BTreeMap<String, String>,
@@ -121,7 +121,7 @@ impl KeySource {
         key_of(bytes).map_err(|reason| KeyError::NotAKey { place, reason })
     }
 
-    /// Whether there may be a key: a variable has to be set, files and commands are not tried.
+    /// Returns true if there may be a key: a variable has to be set; files and commands are not tried.
     pub fn may_be_there(&self, variables: &BTreeMap<String, String>) -> bool {
         match self {
             Self::Env(name) => variables
@@ -131,7 +131,7 @@ impl KeySource {
         }
     }
 
-    /// Where it is, in words: `the variable X`. Of a command only the program is told, since arguments may be secret.
+    /// Returns the place in words: `the variable X`. Of a command only the program is named, since arguments may be secret.
     pub fn place(&self) -> String {
         match self {
             Self::Env(name) => format!("the variable `{}`", one_line(name)),
@@ -159,8 +159,8 @@ fn key_of(bytes: Vec<u8>) -> Result<Secret, &'static str> {
     Ok(Secret::new(text))
 }
 
-/// The providers that exist without configuration: name, interface, variable for another address, variable for the key,
-/// how its models' names begin.
+/// A provider that exists without configuration: name, interface, variable for another address, variable for the key,
+/// starts of its models' names.
 type BuiltIn = (
     &'static str,
     Api,
@@ -186,16 +186,16 @@ const BUILT_IN: [BuiltIn; 2] = [
     ),
 ];
 
-/// The providers that there are.
+/// The providers that models are looked for in.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Providers {
     all: Vec<Provider>,
-    /// Those whose key may be there.
+    /// For each provider, true if its key may be there.
     ready: Vec<bool>,
 }
 
 impl Providers {
-    /// Those of the configuration and those that exist without it; a configured one replaces one of the same name.
+    /// Returns the configured and the built-in providers; a configured one replaces a built-in one of the same name.
     /// `variables` are those of the environment: addresses and keys of the built-in ones are looked for in them.
     pub fn new(configured: Vec<Provider>, variables: &BTreeMap<String, String>) -> Self {
         let mut all = configured;
@@ -214,7 +214,7 @@ impl Providers {
                     .to_owned(),
                 key: Some(KeySource::Env(key_variable.to_owned())),
                 models: Vec::new(),
-                // Another address may have any models.
+                // A server at another address may have any models.
                 families: match given {
                     Some(_) => Vec::new(),
                     None => families.iter().map(|&family| family.to_owned()).collect(),
@@ -229,12 +229,12 @@ impl Providers {
         Self { all, ready }
     }
 
-    /// All of them, the configured ones first.
+    /// Returns all providers, the configured ones first.
     pub fn all(&self) -> &[Provider] {
         &self.all
     }
 
-    /// Those whose key may be there.
+    /// Returns the providers whose key may be there.
     pub fn ready(&self) -> impl Iterator<Item = &Provider> {
         let pairs = self.all.iter().zip(&self.ready);
         pairs
@@ -242,30 +242,30 @@ impl Providers {
             .map(|(provider, _)| provider)
     }
 
-    /// The provider that a model's name begins with.
+    /// Returns the provider that a model's name begins with.
     pub fn named_in(&self, name: &str) -> Option<&Provider> {
         let (provider, _) = name.trim().split_once('/')?;
         self.all.iter().find(|it| it.name == provider)
     }
 
-    /// Whether the key of one of them may be there.
+    /// Returns true if the key of this provider may be there.
     pub fn is_ready(&self, provider: &Provider) -> bool {
         self.ready().any(|it| it.name == provider.name)
     }
 
-    /// A provider whose key may be there and that says that it has a model of this id.
+    /// Returns a provider whose key may be there and that says that it has a model of this id.
     pub fn that_lists(&self, name: &str) -> Option<&Provider> {
         let (id, _) = split_thinking(name.trim());
         self.ready().find(|provider| provider.has(id) == Has::Yes)
     }
 
-    /// What a model's name means: `NAME/id[:thinking]`, or an id alone, which is looked for with the provider of the
-    /// parent's model, else with the only one that has it.
+    /// Returns the model that a name means: `NAME/id[:thinking]`, or an id alone, which is looked for with the provider of
+    /// the parent's model, else with the only one that has it.
     pub fn find(&self, name: &str, parent: Option<&str>) -> Result<FoundModel<'_>, NoSuchModel> {
         self.find_where(name, parent, |_| true)
     }
 
-    /// The same, where an id alone is looked for with some of the providers.
+    /// Does the same as `find`, but looks for an id alone only with the providers that `is_looked_at` accepts.
     pub fn find_where(
         &self,
         name: &str,
@@ -299,7 +299,7 @@ impl Providers {
             match those(wanted).as_slice() {
                 [] => {}
                 [provider] => return Ok(found(provider, whole_id, thinking)),
-                // Of several that do not say what they have, none is meant by another one's name.
+                // A name with a slash belongs to another provider, not to several that do not list their models.
                 _ if wanted == Has::Unknown && whole_id.contains('/') => {}
                 several => {
                     let candidates = several
@@ -335,12 +335,12 @@ impl Providers {
     }
 }
 
-/// Whether a provider has a model.
+/// A provider's answer to whether it has a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Has {
     Yes,
     No,
-    /// It does not say which it has.
+    /// The provider does not list its models.
     Unknown,
 }
 
@@ -357,8 +357,8 @@ impl Provider {
         }
     }
 
-    /// What is known of a model of its: what it is said to have, else what is publicly known, where it is the makers' own
-    /// address. Somebody else's may ask any price.
+    /// Returns the facts about one of its models: the configured ones, else the publicly known ones if the address is the
+    /// makers' own. A server at another address may ask any price.
     fn facts(&self, id: &str) -> ModelFacts {
         let mut models = self.models.iter();
         let said = models.find(|model| model.id == id);
@@ -371,32 +371,32 @@ impl Provider {
         }
     }
 
-    /// Where it is asked, with its key.
+    /// Returns the endpoint of the provider, with its key.
     pub fn endpoint(&self, key: Option<Secret>) -> Result<Endpoint, EndpointError> {
         Endpoint::new(self.api, &self.base_url, key)
     }
 }
 
-/// A model that was found.
+/// A model that was found with a provider.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundModel<'a> {
-    /// Who has it.
+    /// The provider that has it.
     pub provider: &'a Provider,
-    /// Its id there.
+    /// The provider's id of the model.
     pub id: String,
-    /// How much it is to think, if the name says so.
+    /// The level of thinking, if the name has one.
     pub thinking: Option<Thinking>,
-    /// What is known of it.
+    /// The facts about the model.
     pub facts: ModelFacts,
 }
 
 impl FoundModel<'_> {
-    /// Its whole name.
+    /// Returns the whole name of the model.
     pub fn name(&self) -> String {
         format!("{}/{}", self.provider.name, self.id)
     }
 
-    /// Its whole name with how much it is to think: as its own name says, or else as `usual` does.
+    /// Returns its whole name with a level of thinking: that of its own name, or else `usual`.
     pub fn name_with(&self, usual: Option<Thinking>) -> String {
         match self.thinking.or(usual) {
             Some(level) => format!("{}:{}", self.name(), level.word()),
@@ -414,7 +414,8 @@ fn found<'a>(provider: &'a Provider, id: &str, thinking: Option<Thinking>) -> Fo
     }
 }
 
-/// A name without its level of thinking. Ids may have colons themselves (`llama3:8b`): what is no level is the id's.
+/// Splits a name from its level of thinking. Ids may have colons themselves (`llama3:8b`): a word that is not a level
+/// belongs to the id.
 fn split_thinking(name: &str) -> (&str, Option<Thinking>) {
     let level = name.rsplit_once(':').and_then(|(id, word)| {
         let level = Thinking::of_word(word)?;
@@ -423,40 +424,40 @@ fn split_thinking(name: &str) -> (&str, Option<Thinking>) {
     level.unwrap_or((name, None))
 }
 
-/// Why a model's name means nothing.
+/// The reason for which no model is found by a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSuchModel {
-    /// It is empty.
+    /// The name is empty.
     #[error("a model's name is `provider/id` or `id`, with `:thinking` after it if wanted")]
     Empty,
-    /// Several have it.
+    /// Several providers have the model.
     #[error("several providers have `{id}`: write {}", first_names(.candidates))]
     Several {
-        /// The model.
+        /// The id of the model.
         id: String,
-        /// The names that would be clear.
+        /// The names that mean one model each.
         candidates: Vec<String>,
     },
-    /// Nobody has it.
+    /// No provider has the model.
     #[error("no provider has `{id}`; there are {}: write `provider/id`, or add it to `models`", first_names(.known))]
     Nobody {
-        /// The model.
+        /// The id of the model.
         id: String,
         /// The providers that have a key.
         known: Vec<String>,
     },
-    /// What stands before the slash is no provider, and no provider lists the whole.
+    /// The word before the slash is not a provider, and no provider lists the whole name.
     #[error("there is no provider `{provider}`; there are {}", first_names(.known))]
     NoSuchProvider {
-        /// What was written.
+        /// The word before the slash.
         provider: String,
         /// The providers that have a key.
         known: Vec<String>,
     },
-    /// There is nobody to ask.
+    /// No provider has a key.
     #[error("no provider has a key: looked for in {}", .keys.join(", "))]
     NoProvider {
-        /// Where keys were looked for.
+        /// The places in which keys were looked for.
         keys: Vec<String>,
     },
 }

@@ -1,7 +1,7 @@
-//! Passing on what another program asks a provider, as it is, and counting what the answers take.
+//! A relay that passes on another program's requests to a provider unchanged and counts the tokens of the answers.
 //!
-//! Nothing is asked twice and nothing is asked of anybody else: a request becomes one request with the provider's key. A
-//! recording can be made of that, and can answer instead.
+//! A request becomes exactly one request to the one provider, with the provider's key. A recording can be made of the
+//! exchanges, and can answer instead.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::network::{Connection, Network};
 use crate::recording::{PassingAnswer, PassingRecord, Places, Player, RecordingSink};
 use crate::wire::{AnswerDecoder, Api};
 
-/// Headers that are about one connection, or that are set anew.
+/// Headers that belong to one connection, or that are set anew.
 const NOT_PASSED_ON: [HeaderName; 6] = [
     HOST,
     CONNECTION,
@@ -34,14 +34,14 @@ const NOT_PASSED_ON: [HeaderName; 6] = [
     ACCEPT_ENCODING,
     AUTHORIZATION,
 ];
-/// The header that some send their key in.
+/// The header in which some programs send their key.
 const API_KEY: &str = "x-api-key";
 
-/// Passes requests on to one provider, or to a recording of one.
+/// A relay to one provider, or to a recording of one.
 #[derive(Debug, Clone)]
 pub struct Relay {
     upstream: Upstream,
-    /// What the child is told: the system text and the message. A recording goes by it.
+    /// The system text and the message of the child, by which a recording finds the answer.
     told: [String; 2],
 }
 
@@ -59,22 +59,22 @@ enum Upstream {
 /// A request as another program made it.
 #[derive(Debug)]
 pub struct AskedRequest {
-    /// `POST`, mostly.
+    /// The HTTP method, mostly `POST`.
     pub method: Method,
     /// The path with its query; `/v1` at its beginning stands for the provider's address.
     pub target: String,
-    /// Its headers; keys and those of the connection are replaced.
+    /// The headers of the request; keys and those of the connection are replaced.
     pub headers: HeaderMap,
-    /// Its body.
+    /// The body of the request.
     pub body: Bytes,
 }
 
 /// An answer while it comes. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct RelayedAnswer {
-    /// The provider's status.
+    /// The HTTP status of the answer.
     pub status: StatusCode,
-    /// Its headers, without those of the connection.
+    /// The headers of the answer, without those of the connection.
     pub headers: HeaderMap,
     body: AnswerBody,
     _connection: Option<Connection>,
@@ -88,7 +88,7 @@ enum AnswerBody {
 }
 
 impl Relay {
-    /// Passes on to `endpoint`.
+    /// Returns a relay to `endpoint`.
     pub fn new(network: Arc<Network>, endpoint: Endpoint, deadlines: Deadlines) -> Self {
         Self {
             upstream: Upstream::Provider {
@@ -101,7 +101,7 @@ impl Relay {
         }
     }
 
-    /// Answers from a recording of this interface.
+    /// Returns a relay that answers from a recording of this interface.
     pub fn recorded(api: Api, player: Player) -> Self {
         Self {
             upstream: Upstream::Recording(api, player),
@@ -109,7 +109,7 @@ impl Relay {
         }
     }
 
-    /// Writes down what is passed on.
+    /// Makes the relay record the exchanges; one that answers from a recording stays as it is.
     pub fn recording_to(
         mut self,
         sink: Arc<dyn RecordingSink>,
@@ -121,14 +121,14 @@ impl Relay {
         Ok(self)
     }
 
-    /// For a child that is told this.
+    /// Sets the system text and the message of the child.
     #[must_use]
     pub fn telling(mut self, told: [String; 2]) -> Self {
         self.told = told;
         self
     }
 
-    /// The interface that it answers with.
+    /// Returns the interface that it answers with.
     pub fn api(&self) -> Api {
         match &self.upstream {
             Upstream::Provider { endpoint, .. } => endpoint.api(),
@@ -162,7 +162,7 @@ impl Relay {
         strip(headers);
         headers.remove(API_KEY);
         headers.insert(HOST, endpoint.host_header().clone());
-        // What is packed cannot be counted.
+        // The tokens of a compressed answer could not be counted.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if let Some((name, value)) = endpoint.key_header() {
             headers.insert(name, value.clone());
@@ -190,7 +190,7 @@ impl Relay {
         player: &Player,
         body: &[u8],
     ) -> Result<RelayedAnswer, ModelError> {
-        // What else programs ask for is nobody's model.
+        // A recording has only answers of models, so other paths are not found.
         let (status, kind, bytes) = match api {
             Some(api) => player
                 .pass_on(api, body, &self.told)
@@ -208,7 +208,7 @@ impl Relay {
         })
     }
 
-    /// What an answer that is no success means.
+    /// Returns the failure and the message of an answer without success.
     pub fn refusal(&self, status: StatusCode, body: &[u8]) -> (ModelFailure, String) {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let (format, key) = match &self.upstream {
@@ -224,7 +224,7 @@ impl Relay {
 }
 
 impl RelayedAnswer {
-    /// The next bytes; none at its end, an error where it was cut.
+    /// Returns the next bytes; none at the end of the answer, an error where it was cut.
     pub async fn next(&mut self) -> Option<Result<Bytes, ()>> {
         let body = match &mut self.body {
             AnswerBody::Recorded(bytes) => return bytes.take().map(Ok),
@@ -251,7 +251,7 @@ impl RelayedAnswer {
         }
     }
 
-    /// Whether it comes as server-sent events.
+    /// Returns true if the answer comes as server-sent events.
     pub fn is_stream(&self) -> bool {
         let kind = self.headers.get(CONTENT_TYPE);
         kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event"))
@@ -265,7 +265,7 @@ fn strip(headers: &mut HeaderMap) {
 }
 
 impl Api {
-    /// The interface that an answer is asked for with at a path; none for whatever is asked beside that.
+    /// Returns the interface whose answers are requested at a path; none for other paths.
     pub fn asked_at(path: &str) -> Option<Self> {
         let all = [
             ("/messages", Self::Anthropic),
@@ -277,31 +277,31 @@ impl Api {
     }
 }
 
-/// Reads an answer while it passes by.
+/// A reader of an answer that is passed on, for its content and its tokens.
 #[derive(Debug)]
 pub struct AnswerCounter {
     api: Api,
-    /// None after what it cannot read.
+    /// The decoder of a stream; none after something that it cannot read.
     decoder: Option<AnswerDecoder>,
-    /// An answer that is no stream.
+    /// The bytes of an answer that is not a stream.
     whole: Option<Vec<u8>>,
     request_bytes: usize,
     told: Usage,
 }
 
-/// What an answer came to.
+/// The content and the tokens of an answer that was read.
 #[derive(Debug)]
 pub struct CountedAnswer {
-    /// The answer; none for one that was cut, that cannot be read, or that was no stream.
+    /// The answer; none for one that was cut, that cannot be read, or that was not a stream.
     pub answer: Option<ModelAnswer>,
-    /// What it took: what the provider said, or a guess for a whole answer of which it said nothing.
+    /// The tokens that the provider counted, or an estimate for a whole answer without a count.
     pub usage: Usage,
-    /// Whether its end came.
+    /// True if the end of the answer came.
     pub is_whole: bool,
 }
 
 impl AnswerCounter {
-    /// Reads the answer to a request of so many bytes.
+    /// Returns a reader of the answer to a request of `request_bytes`.
     pub fn new(api: Api, is_stream: bool, request_bytes: usize) -> Self {
         let limits = AnswerLimits::default();
         Self {
@@ -313,7 +313,7 @@ impl AnswerCounter {
         }
     }
 
-    /// Takes the next bytes.
+    /// Takes the next bytes of the answer.
     pub fn push(&mut self, bytes: &[u8]) {
         if let Some(whole) = &mut self.whole {
             let room = AnswerLimits::default().answer_bytes - whole.len();
@@ -331,14 +331,14 @@ impl AnswerCounter {
         }
     }
 
-    /// Whether the end of the answer came.
+    /// Returns true if the end of the answer came.
     pub fn is_complete(&self) -> bool {
         self.decoder
             .as_ref()
             .is_some_and(AnswerDecoder::is_complete)
     }
 
-    /// What it came to. `is_ended` is whether its bytes came to an end and were not cut.
+    /// Returns the content and the tokens. `is_ended` is true if the bytes came to their end and were not cut.
     pub fn finish(self, is_ended: bool) -> CountedAnswer {
         if let Some(whole) = self.whole {
             let usage = usage_of_whole(self.api, &whole);
@@ -362,7 +362,7 @@ impl AnswerCounter {
     }
 }
 
-/// What the provider said of an answer that is no stream, read by those who read streams.
+/// Returns the provider's count for an answer that is not a stream; it is wrapped in an event and read like a stream.
 fn usage_of_whole(api: Api, whole: &[u8]) -> Option<Usage> {
     let body: Value = serde_json::from_slice(whole).ok()?;
     body.get("usage").filter(|usage| usage.is_object())?;
@@ -405,7 +405,7 @@ mod tests {
         for (format, api) in FORMATS {
             let mut bytes = format.stream(&reply());
             if api == Api::OpenaiChat {
-                // This format tells only whoever asks for it.
+                // This format sends counts only to clients that ask for them.
                 let counts = json!({ "prompt_tokens": 16, "completion_tokens": 7,
                     "prompt_tokens_details": { "cached_tokens": 5 } });
                 let last = json!({ "choices": [], "usage": counts });

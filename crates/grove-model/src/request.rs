@@ -1,10 +1,10 @@
-//! What a model is asked, whoever provides it.
+//! Requests to a model, in a form that does not depend on the provider.
 
 use grove_spec::agent::thinking::LEVELS;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One request: all that a model is told for its next turn.
+/// A request to a model: all that it needs for its next turn.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelRequest {
@@ -14,34 +14,34 @@ pub struct ModelRequest {
     pub system: String,
     /// The conversation, beginning with a user's message.
     pub messages: Vec<Message>,
-    /// What the model may call.
+    /// The tools that the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolDefinition>,
-    /// Whether it has to.
+    /// The rule for calling a tool.
     #[serde(default)]
     pub tool_choice: ToolChoice,
-    /// How many tokens the answer may have.
+    /// The most tokens that the answer may have.
     pub max_output_tokens: u32,
-    /// How much it thinks before it answers.
+    /// The level of thinking before the answer.
     #[serde(default)]
     pub thinking: Thinking,
 }
 
 impl ModelRequest {
-    /// The request as JSON with sorted keys: equal requests have equal bytes.
+    /// Returns the request as JSON with sorted keys: equal requests have equal bytes.
     pub fn canonical(&self) -> Value {
         canonical(self)
     }
 }
 
-/// A value as JSON with sorted keys.
+/// Returns a value as JSON with sorted keys.
 pub(crate) fn canonical(value: &impl Serialize) -> Value {
     let mut value = as_json(value);
     value.sort_all_objects();
     value
 }
 
-/// A value as JSON, with keys in their own order.
+/// Returns a value as JSON, with keys in their own order.
 pub(crate) fn as_json(value: &impl Serialize) -> Value {
     // Every type of this crate is a map with text for keys, which always has a form in JSON.
     serde_json::to_value(value).unwrap_or_default()
@@ -50,14 +50,14 @@ pub(crate) fn as_json(value: &impl Serialize) -> Value {
 /// A turn of the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Whose turn.
+    /// The side whose turn it is.
     pub role: Role,
-    /// What was said, called or returned.
+    /// The words, calls and results of the turn.
     pub content: Vec<Block>,
 }
 
 impl Message {
-    /// A user's words.
+    /// Returns a user's turn with these words.
     pub fn user(text: impl Into<String>) -> Self {
         Self {
             role: Role::User,
@@ -65,7 +65,7 @@ impl Message {
         }
     }
 
-    /// What a model answered, to be sent back as it came.
+    /// Returns a model's turn with the parts of its answer, to be sent back as they came.
     pub fn assistant(content: Vec<Block>) -> Self {
         Self {
             role: Role::Assistant,
@@ -74,17 +74,17 @@ impl Message {
     }
 }
 
-/// Whose turn it is.
+/// The side of the conversation whose turn it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Role {
-    /// Whoever asks; results of tools are a part of this turn.
+    /// The caller of the model; results of tools are a part of this turn.
     User,
-    /// The model.
+    /// The model that answers.
     Assistant,
 }
 
-/// A part of a turn.
+/// A part of a turn: words, thoughts, a call or a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",
@@ -92,14 +92,14 @@ pub enum Role {
     rename_all_fields = "camelCase"
 )]
 pub enum Block {
-    /// Words.
+    /// Words of the user or the model.
     Text {
-        /// The words.
+        /// The text of the words.
         text: String,
     },
-    /// Thoughts. They have to be sent back as they came: the signature covers the text.
+    /// Thoughts of the model, which have to be sent back as they came: the signature covers the text.
     Thinking {
-        /// The thoughts.
+        /// The text of the thoughts.
         text: String,
         /// The provider's proof that they are its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,83 +109,83 @@ pub enum Block {
     ToolUse {
         /// The model's name for the call.
         id: String,
-        /// The tool.
+        /// The name of the tool.
         name: String,
-        /// Its arguments: an object, or the text as it came where that is not JSON.
+        /// The arguments of the call: an object, or the text as it came where that is not JSON.
         input: Value,
     },
-    /// What a call came to.
+    /// The result of a call.
     ToolResult {
-        /// The call.
+        /// The id of the call.
         id: String,
-        /// What is told to the model.
+        /// The text that the model reads.
         content: String,
-        /// Whether it failed.
+        /// True if the call failed.
         #[serde(default)]
         is_error: bool,
     },
     /// A part of a kind that is not known here, in the provider's form, to be sent back as it came.
     Other {
-        /// As it came.
+        /// The part as it came.
         value: Value,
     },
 }
 
 impl Block {
-    /// Words.
+    /// Returns a part with these words.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
 }
 
-/// A tool as a model is told of it.
+/// A tool as it is described to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolDefinition {
-    /// What it is called.
+    /// The name of the tool.
     pub name: String,
-    /// What it does.
+    /// The description of the tool.
     pub description: String,
-    /// What it takes, as a JSON Schema of an object.
+    /// The arguments of the tool, as a JSON Schema of an object.
     pub input_schema: Value,
 }
 
-/// Whether a model has to call a tool.
+/// The rule for whether a model has to call a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ToolChoice {
-    /// As it likes.
+    /// The model decides for itself.
     #[default]
     Auto,
-    /// It may not.
+    /// The model may not call any tool.
     None,
-    /// It has to call one of them.
+    /// The model has to call one of the tools.
     Any,
-    /// It has to call this one.
+    /// The model has to call the tool of this name.
     Tool(String),
 }
 
-/// How much a model thinks before it answers.
+/// A level of thinking before an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Thinking {
-    /// Not at all, as far as it can be told to.
+    /// No thinking, as far as the model can be told so.
     #[default]
     Off,
-    /// As little as there is.
+    /// The least thinking that the provider offers.
     Minimal,
-    /// Little.
+    /// Little thinking before the answer.
     Low,
-    /// Some.
+    /// Some thinking before the answer.
     Medium,
-    /// Much.
+    /// Much thinking before the answer.
     High,
-    /// More than that.
+    /// More thinking than `High` asks for.
     Xhigh,
 }
 
 impl Thinking {
-    /// All of them, in the order of their words.
+    /// All levels, in the order of their words.
     const ALL: [Self; LEVELS.len()] = [
         Self::Off,
         Self::Minimal,
@@ -199,14 +199,14 @@ impl Thinking {
         Self::ALL.into_iter().zip(LEVELS)
     }
 
-    /// The word for it.
+    /// Returns the word for the level.
     pub fn word(self) -> &'static str {
         let mut all = Self::all();
         all.find(|(level, _)| *level == self)
             .map_or("", |(_, word)| word)
     }
 
-    /// The level that a word stands for.
+    /// Returns the level that a word stands for.
     pub fn of_word(word: &str) -> Option<Self> {
         let mut all = Self::all();
         all.find(|(_, known)| *known == word)

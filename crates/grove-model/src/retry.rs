@@ -1,4 +1,4 @@
-//! When a request is sent again: within a number of tries and a time, after a wait that chance spreads.
+//! Rules for sending a request again: within a number of tries and a time, after a wait that chance spreads.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use http::HeaderMap;
 use http::header::{DATE, RETRY_AFTER};
 use tokio::time::Instant;
 
-/// How often and how long a request is tried.
+/// The limits of the tries of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Tries in all; one means that nothing is sent again.
+    /// The number of tries; with one nothing is sent again.
     pub tries: u32,
-    /// No try begins later than this after the first.
+    /// The time after the first try in which another may begin.
     pub total: Duration,
     /// The longest first wait; it doubles with every try.
     pub first_wait: Duration,
-    /// The longest wait that is not the provider's wish.
+    /// The longest wait that the provider did not ask for.
     pub longest_wait: Duration,
 }
 
@@ -32,23 +32,23 @@ impl Default for RetryPolicy {
     }
 }
 
-/// Where chance comes from: any number, each as likely as every other.
+/// A source of random numbers, each as likely as every other.
 #[derive(Clone)]
 pub struct Chance(Arc<dyn Fn() -> u64 + Send + Sync>);
 
 impl Chance {
-    /// From the system.
+    /// Returns the random numbers of the system.
     pub fn of_system() -> Self {
-        // Without chance the longest wait is the kindest to the provider.
+        // Without randomness the longest wait is the kindest to the provider.
         Self::from_fn(|| getrandom::u64().unwrap_or(u64::MAX))
     }
 
-    /// From a function, which tests choose.
+    /// Returns the numbers of a function, which tests choose.
     pub fn from_fn(next: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(next))
     }
 
-    /// A duration up to `longest`, each as likely as every other.
+    /// Returns a duration up to `longest`, each as likely as every other.
     fn up_to(&self, longest: Duration) -> Duration {
         let nanos = longest.as_nanos().min(u128::from(u64::MAX));
         let part = (u128::from((self.0)()) * (nanos + 1)) >> 64;
@@ -68,7 +68,7 @@ pub(crate) struct Tries<'a> {
     policy: &'a RetryPolicy,
     chance: &'a Chance,
     begun: Instant,
-    /// Tries that were made, the one under way included.
+    /// The number of tries so far, including the one under way.
     pub(crate) made: u32,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Tries<'a> {
         }
     }
 
-    /// How long to wait before the next try, if there is to be one.
+    /// Returns the wait before the next try, if there is to be one.
     pub(crate) fn wait_for_next(&mut self, wanted: Option<Duration>) -> Option<Duration> {
         if self.made >= self.policy.tries {
             return None;
@@ -90,7 +90,7 @@ impl<'a> Tries<'a> {
         let doubled = 1_u32.checked_shl(self.made - 1).unwrap_or(u32::MAX);
         let longest = self.policy.first_wait.saturating_mul(doubled);
         let longest = longest.min(self.policy.longest_wait);
-        // Whoever was told the same time does not come back at the same time.
+        // Callers to whom the provider gave the same time must not come back at the same moment.
         let wait = match wanted {
             Some(wanted) => {
                 wanted.saturating_add(self.chance.up_to(self.policy.first_wait.min(wanted)))
@@ -106,7 +106,7 @@ impl<'a> Tries<'a> {
     }
 }
 
-/// How long a provider wants us to wait. A date is taken relative to the date of the answer: clocks differ.
+/// Returns the wait that a provider asks for. A date is taken relative to the date of the answer: clocks differ.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let number = |text: &str| {

@@ -1,29 +1,29 @@
-//! Values that nobody may see.
+//! Secret values, which are never shown.
 
 use std::fmt;
 
-/// Shorter values are not looked for in texts: they stand there by chance.
+/// The shortest value that is masked in texts: shorter ones stand there by chance.
 pub const SHORTEST_MASKED: usize = 8;
 
-/// What stands where a secret stood.
+/// The text that replaces a secret.
 const MASK: &str = "***";
 
-/// A key. It is shown by no format and is in no error.
+/// A key, which no formatting shows and no error contains.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps a value.
+    /// Returns a secret of this value.
     pub fn new(value: impl Into<String>) -> Self {
         Self(value.into())
     }
 
-    /// The value, for the one place where it is sent.
+    /// Returns the value, for the one place where it is sent.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// A text with the value struck out, if it is long enough to be told from chance.
+    /// Returns a text with the value masked, if the value is long enough not to stand there by chance.
     pub fn masked(&self, text: &str) -> String {
         if self.0.len() < SHORTEST_MASKED {
             return text.to_owned();

@@ -1,32 +1,32 @@
-//! Server-sent events: bytes in any portions become events.
+//! A parser of server-sent events: bytes in any portions become events.
 //!
-//! Lines end with LF, CR or both; an event ends with an empty line; fields but `event` and `data` are passed over, and so
-//! are comments. What is not ended when the stream ends was cut and is no event.
+//! Lines end with LF, CR or both; an event ends with an empty line; fields other than `event` and `data` are ignored, and
+//! so are comments. An event that has not ended when the stream ends was cut and does not count.
 
 use crate::error::{Bound, ModelError};
 
-/// One event.
+/// One event of a stream.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ServerEvent {
-    /// Its name; empty where it has none.
+    /// The name of the event; empty where it has none.
     pub(crate) name: String,
-    /// Its data, lines joined by line ends.
+    /// The data of the event, its lines joined by line ends.
     pub(crate) data: String,
 }
 
 /// The state between two portions of bytes.
 #[derive(Debug)]
 pub(crate) struct EventLines {
-    /// The line that is not ended yet.
+    /// The line that has not ended yet.
     line: Vec<u8>,
-    /// The event that is not ended yet.
+    /// The event that has not ended yet.
     event: ServerEvent,
     has_data: bool,
-    /// The last byte was a CR: a LF that follows ends the same line.
+    /// True if the last byte was a CR: a LF that follows ends the same line.
     after_return: bool,
-    /// No byte came yet: a byte order mark may.
+    /// True until the first line has ended: it may begin with a byte order mark.
     is_first_line: bool,
-    /// How large an event may be.
+    /// The largest event, in bytes.
     limit: usize,
 }
 
@@ -99,7 +99,7 @@ impl EventLines {
             }
             _ => {}
         }
-        // A large event is not a reason to keep that much for the next ones.
+        // The memory of a large line is not kept for the next ones.
         let is_large = self.line.capacity() > 64 << 10;
         drop(line);
         if is_large {

@@ -1,4 +1,4 @@
-//! Wire formats: how a request is written and an answer is read. One file each; this one knows which there are.
+//! The list of wire formats, in which requests are written and answers are read. Each format has a file of its own.
 
 use std::fmt::Debug;
 
@@ -16,20 +16,20 @@ use crate::secret::Secret;
 use crate::sse::EventLines;
 use crate::{openai_chat, openai_responses};
 
-/// A provider's interface.
+/// The interface of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Api {
-    /// Anthropic Messages.
+    /// The interface Anthropic Messages.
     Anthropic,
-    /// `OpenAI` Responses.
+    /// The interface `OpenAI` Responses.
     OpenaiResponses,
-    /// `OpenAI` Chat Completions.
+    /// The interface `OpenAI` Chat Completions.
     OpenaiChat,
 }
 
 impl Api {
-    /// The word for it in configuration.
+    /// Returns the word for the interface in configuration.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
@@ -38,13 +38,13 @@ impl Api {
         }
     }
 
-    /// The interface of a word.
+    /// Returns the interface that a word stands for.
     pub fn of_word(word: &str) -> Option<Self> {
         let all = [Self::Anthropic, Self::OpenaiResponses, Self::OpenaiChat];
         all.into_iter().find(|api| api.word() == word)
     }
 
-    /// Where its makers offer it.
+    /// Returns the address at which its makers offer it.
     pub const fn usual_address(self) -> &'static str {
         match self {
             Self::Anthropic => "https://api.anthropic.com",
@@ -52,7 +52,7 @@ impl Api {
         }
     }
 
-    /// How it is spoken.
+    /// Returns the wire format of the interface.
     pub(crate) fn format(self) -> &'static WireFormat {
         match self {
             Self::Anthropic => &anthropic::MESSAGES,
@@ -62,26 +62,26 @@ impl Api {
     }
 }
 
-/// How requests and answers are written: a row for each format.
+/// A wire format, which says how requests and answers are written.
 #[derive(Debug)]
 pub(crate) struct WireFormat {
-    /// What follows the base address.
+    /// The path after the base address.
     pub(crate) path: &'static str,
-    /// The headers that the format asks for, the key's header left out.
+    /// The headers that the format needs, without the header for the key.
     pub(crate) headers: &'static [(&'static str, &'static str)],
-    /// The header for a key and what stands before the key in it.
+    /// The header for a key, and the text before the key in it.
     pub(crate) key_header: (&'static str, &'static str),
-    /// The body of a request that is answered by a stream.
+    /// Returns the body of a request that is answered by a stream.
     pub(crate) body: fn(&ModelRequest) -> Value,
-    /// Reads answers.
+    /// Returns a reader for one answer.
     pub(crate) reader: fn() -> Box<dyn AnswerReader>,
-    /// What an answer that is no success means; the body is null where it is not JSON.
+    /// Returns the meaning of an answer without success; the body is null where it is not JSON.
     pub(crate) refusal: fn(u16, &Value) -> Refusal,
 }
 
-/// Reads the events of one answer into what it becomes.
+/// A reader that puts the events of one answer into its assembly.
 pub(crate) trait AnswerReader: Send + Debug {
-    /// Takes one event.
+    /// Takes one event of the stream.
     fn take(
         &mut self,
         event: &Value,
@@ -89,11 +89,11 @@ pub(crate) trait AnswerReader: Send + Debug {
         on_event: &mut OnEvent<'_>,
     ) -> Result<(), ModelError>;
 
-    /// Takes the line `[DONE]`, which ends a stream in one format and is no event.
+    /// Takes the line `[DONE]`, which ends a stream in one format and is not an event.
     fn take_last_line(&mut self, _assembly: &mut Assembly) {}
 }
 
-/// Why a provider does not answer, as it says itself.
+/// The provider's own reason for refusing a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) failure: ModelFailure,
@@ -101,9 +101,9 @@ pub(crate) struct Refusal {
     pub(crate) message: Option<String>,
 }
 
-/// An answer of a provider, from bytes in any portions: a state machine that knows no network and no clock.
+/// A decoder of a provider's answer: a state machine that takes bytes and uses no network and no clock.
 ///
-/// However the bytes are cut into portions, the events and the answer are the same.
+/// The events and the answer do not depend on the portions in which the bytes come.
 #[derive(Debug)]
 pub struct AnswerDecoder {
     lines: EventLines,
@@ -114,7 +114,7 @@ pub struct AnswerDecoder {
 }
 
 impl AnswerDecoder {
-    /// Reads an answer in a wire format.
+    /// Returns a decoder for answers of an interface.
     pub fn new(api: Api, limits: AnswerLimits) -> Self {
         Self::of(api.format(), limits, None)
     }
@@ -129,7 +129,7 @@ impl AnswerDecoder {
         }
     }
 
-    /// Takes the next bytes. After an error nothing that comes counts.
+    /// Takes the next bytes. After an error all later bytes are to be ignored.
     pub fn push(&mut self, bytes: &[u8], on_event: &mut OnEvent<'_>) -> Result<(), ModelError> {
         let Self {
             lines,
@@ -141,7 +141,7 @@ impl AnswerDecoder {
         let (bytes, beyond) = bytes.split_at(bytes.len().min(room));
         self.received += bytes.len();
         lines.push(bytes, |event| {
-            // What follows the end is of no interest.
+            // Events after the end of the answer do not belong to it.
             if assembly.is_complete {
                 return Ok(());
             }
@@ -155,7 +155,7 @@ impl AnswerDecoder {
                     return Err(Assembly::damaged(&format!("an event is not JSON: {error}")));
                 }
             };
-            // Some gateways leave the name out of the data.
+            // Some gateways leave the type out of the data and send it only as the event's name.
             if let Some(object) = data.as_object_mut()
                 && !object.contains_key("type")
             {
@@ -172,13 +172,13 @@ impl AnswerDecoder {
         Ok(())
     }
 
-    /// Whether the end of the answer came.
+    /// Returns true if the end of the answer came.
     pub fn is_complete(&self) -> bool {
         self.assembly.is_complete
     }
 
-    /// The answer to a request of `request_bytes`, from which its tokens are guessed where nobody counted them. A
-    /// stream that was cut is an error.
+    /// Returns the answer to a request of `request_bytes`, from which its tokens are estimated if the provider did not
+    /// count them. A stream that was cut is an error.
     pub fn finish(self, request_bytes: usize) -> Result<ModelAnswer, ModelError> {
         self.assembly.finish(request_bytes)
     }

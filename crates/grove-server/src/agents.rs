@@ -1,4 +1,4 @@
-//! Agents as prompts: what an agent is told, for a host to give to a model.
+//! Agents as prompts: the assembled prompt of an agent, for a host to give to a model.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,15 +17,15 @@ use serde_json::{Value, json};
 
 use crate::served_library::ServedLibrary;
 
-/// In front of an agent's name; the name of no other prompt begins so.
+/// The prefix of an agent's name; the name of no other prompt begins so.
 pub(crate) const PREFIX: &str = "agent:";
-/// The argument that says what is to be done.
+/// The argument for the task.
 const TASK: &str = "task";
-/// Where warnings about a prompt are.
+/// The key of `_meta` for warnings about a prompt.
 const WARNINGS: &str = "grove/warnings";
 
-/// The agents that are used, by the name of their prompt. What is not trusted, not readable or switched off is
-/// not offered, and of several of one name the one that is used.
+/// Returns the agents that are offered, by the name of their prompt. An agent that is not trusted, not readable or
+/// switched off is not offered, and of several of one name only the one that is used.
 pub(crate) fn offered(agents: &Agents) -> BTreeMap<String, &Agent> {
     let usable = |agent: &&Agent| agent.state.is_offered();
     let agents = agents.all.iter().filter(usable);
@@ -34,19 +34,19 @@ pub(crate) fn offered(agents: &Agents) -> BTreeMap<String, &Agent> {
         .collect()
 }
 
-/// An agent as an entry of a list.
+/// Returns an agent as an entry of a list.
 pub(crate) fn entry(name: &str, agent: &Agent) -> Prompt {
     let task = task_argument("what the agent should do");
     Prompt::new(name, agent.description().map(one_line), Some(vec![task]))
 }
 
-/// The one argument of agents and chains.
+/// Returns the one argument of agents and chains.
 pub(crate) fn task_argument(description: &str) -> PromptArgument {
     let task = PromptArgument::new(TASK).with_description(description);
     task.with_required(false)
 }
 
-/// What an agent is told, exactly as `grove prompt` prints it, and then its task.
+/// Returns the prompt of an agent, exactly as `grove prompt` prints it, and then its task.
 pub(crate) fn get(
     library: &ServedLibrary,
     look: &Look,
@@ -77,7 +77,7 @@ pub(crate) fn get(
     Ok(result)
 }
 
-/// Warnings about a prompt, for the host and not for the model: what they quote may be a stranger's.
+/// Returns warnings about a prompt, for the host and not for the model: they may quote a stranger's text.
 pub(crate) fn warnings_meta(warnings: &[Diagnostic]) -> Option<MetaObject> {
     if warnings.is_empty() {
         return None;
@@ -96,7 +96,7 @@ pub(crate) fn warnings_meta(warnings: &[Diagnostic]) -> Option<MetaObject> {
     Some(MetaObject(meta))
 }
 
-/// What was given as the task.
+/// Returns the task from the arguments of a prompt.
 pub(crate) fn task(given: Option<&JsonObject>) -> Result<Option<String>, ErrorData> {
     let invalid = |message: String| Err(ErrorData::invalid_params(message, None));
     let mut task = None;

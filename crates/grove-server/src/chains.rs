@@ -1,4 +1,4 @@
-//! Chains as prompts: how a host's model runs one with the tool `subagent`, and what it makes of the result.
+//! Chains as prompts: instructions for a host's model to run a chain with the tool `subagent` and to report its result.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use serde_json::json;
 
 use crate::agents;
 
-/// In front of a chain's name; the name of no other prompt begins so.
+/// The prefix of a chain's name; the name of no other prompt begins so.
 pub(crate) const PREFIX: &str = "chain:";
 
-/// The chains that can be run, by the name of their prompt.
+/// Returns the chains that can be run, by the name of their prompt.
 pub(crate) fn offered(chains: &Chains) -> BTreeMap<String, &Chain> {
     let usable = |chain: &&Chain| chain.state.is_offered();
     let chains = chains.all.iter().filter(usable);
@@ -24,13 +24,13 @@ pub(crate) fn offered(chains: &Chains) -> BTreeMap<String, &Chain> {
         .collect()
 }
 
-/// A chain as an entry of a list.
+/// Returns a chain as an entry of a list.
 pub(crate) fn entry(name: &str, chain: &Chain) -> Prompt {
     let task = agents::task_argument("what should be done; if left out, what was asked for last");
     Prompt::new(name, chain.description().map(one_line), Some(vec![task]))
 }
 
-/// What a model is told to do.
+/// Returns the instructions for running a chain.
 pub(crate) fn get(chain: &Chain, given: Option<&JsonObject>) -> Result<GetPromptResult, ErrorData> {
     let task = agents::task(given)?;
     let name = one_line(&chain.name);

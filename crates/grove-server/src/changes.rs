@@ -1,7 +1,7 @@
-//! Telling clients that their lists changed.
+//! Notifications to clients that their lists changed.
 //!
-//! Requests look by themselves; this is for clients that ask nothing. Skills and agents are watched: nothing is looked
-//! at by the clock here.
+//! A request looks at the files itself; this is for clients that send no requests. Skills and agents are watched: no timer
+//! looks at files here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,19 +18,19 @@ use tokio_util::sync::CancellationToken;
 use crate::server::Served;
 use crate::subscriptions::{self, Wanted};
 
-/// How long is waited for a change at a time; whoever ends the library ends the waiting.
+/// The wait for one change; the end of the library ends it earlier.
 const LONG: Duration = Duration::from_hours(1);
 
-/// What was seen last.
+/// The digests of the last snapshot that was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seen {
     everything: Digest,
     skills: Digest,
-    /// Of agents and chains; none until somebody asks for them.
+    /// The digests of agents and chains; none until a client asks for them.
     agents: Option<(Digest, Digest)>,
 }
 
-/// Which lists of a client are not what it saw.
+/// The lists of a client that have changed since it saw them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct News {
     resources: bool,
@@ -48,7 +48,7 @@ impl Seen {
         }
     }
 
-    /// What is new since an earlier look. Agents that nobody had asked for are no news.
+    /// Returns the lists that changed since an earlier look. Agents that are seen for the first time are not a change.
     fn since(&self, earlier: &Self) -> News {
         let skills = self.skills != earlier.skills;
         let agents = earlier.agents.is_some() && self.agents != earlier.agents;
@@ -59,7 +59,7 @@ impl Seen {
     }
 }
 
-/// Takes what was seen; whoever waits for changes is told.
+/// Records the digests of a snapshot, and wakes those that wait for changes.
 pub(crate) fn saw(seen: &watch::Sender<Seen>, snapshot: &Snapshot, parts: Parts) {
     seen.send_if_modified(|seen| {
         let is_new = seen.everything != snapshot.digest || seen.agents.is_some() != parts.agents;
@@ -70,7 +70,7 @@ pub(crate) fn saw(seen: &watch::Sender<Seen>, snapshot: &Snapshot, parts: Parts)
     });
 }
 
-/// Follows a library until it is gone.
+/// Follows the changes of a library until it is gone.
 pub(crate) fn follow(mut subscription: Subscription, seen: Arc<watch::Sender<Seen>>) {
     let follow = move || {
         while !subscription.is_over() {
@@ -80,11 +80,11 @@ pub(crate) fn follow(mut subscription: Subscription, seen: Arc<watch::Sender<See
         }
     };
     let thread = std::thread::Builder::new().name("grove-changes".to_owned());
-    // Without a thread, requests look all the same, and clients hear of a change when one finds it.
+    // If the thread cannot start, requests still look, and clients hear of a change when a request finds it.
     drop(thread.spawn(follow));
 }
 
-/// What changes, a step at a time.
+/// The changes of a library, one at a time.
 #[derive(Debug)]
 pub(crate) struct Changes {
     receiver: watch::Receiver<Seen>,
@@ -97,7 +97,7 @@ impl Changes {
         Self { receiver, last }
     }
 
-    /// The next news; none when nothing will ever change again.
+    /// Waits for the next change; none when nothing will ever change again.
     pub(crate) async fn next(&mut self) -> Option<News> {
         self.receiver.changed().await.ok()?;
         let seen = *self.receiver.borrow_and_update();
@@ -107,7 +107,7 @@ impl Changes {
     }
 }
 
-/// Tells a client of every change until one of both is gone.
+/// Notifies a client of every change until the client or the library is gone.
 pub(crate) async fn tell(peer: Peer<RoleServer>, mut changes: Changes, ended: CancellationToken) {
     while let Some(Some(news)) = ended.run_until_cancelled(changes.next()).await {
         let told = (!news.resources || peer.notify_resource_list_changed().await.is_ok())
@@ -118,9 +118,9 @@ pub(crate) async fn tell(peer: Peer<RoleServer>, mut changes: Changes, ended: Ca
     }
 }
 
-/// Tells a subscriber of what it asked for.
+/// Notifies a subscriber of changes in the lists and resources that it subscribed to.
 ///
-/// What was asked for is compared with what it was when the subscription was acknowledged.
+/// The resources are compared with their state when the subscription was acknowledged.
 pub(crate) async fn tell_subscriber(
     subscription: &SubscriptionContext,
     served: &Served,
@@ -131,12 +131,12 @@ pub(crate) async fn tell_subscriber(
     let (mut changes, mut of_wanted) = (served.library.changes(), served.library.changes());
     let wanted = Wanted::default();
     for uri in accepted.resource_subscriptions.iter().flatten() {
-        // More than there may be are not heard of.
+        // Resources beyond the allowed number are left out.
         if let Some(stamp) = acknowledged.take(uri) {
             let _ = wanted.add(uri, stamp);
         }
     }
-    // Each of both goes on by itself: one that is given up halfway would forget what it has seen.
+    // Each loop runs to its own end: one that was dropped halfway would forget the changes that it has seen.
     let of_lists = async {
         while let Some(news) = changes.next().await {
             let resources = news.resources && accepted.resources_list_changed == Some(true);
@@ -178,7 +178,7 @@ mod tests {
         for (before, after, resources, prompts) in [
             (seen(b"a", None), seen(b"a", None), false, false),
             (seen(b"a", None), seen(b"b", None), true, true),
-            // The first look for agents is nobody's news.
+            // The first look at agents is not a change for any client.
             (seen(b"a", None), seen(b"a", Some(b"x")), false, false),
             (seen(b"a", Some(b"x")), seen(b"a", Some(b"x")), false, false),
             (seen(b"a", Some(b"x")), seen(b"a", Some(b"y")), false, true),

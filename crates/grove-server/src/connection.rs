@@ -1,4 +1,4 @@
-//! One connection: the protocol's methods, each answered from a snapshot that was looked at for it.
+//! One connection: the protocol's methods, each answered from a snapshot that was made for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -29,32 +29,32 @@ use crate::{
     tools,
 };
 
-/// What a host puts before its model once, so it is short.
+/// The instructions that a host puts before its model once, so they are short.
 const INSTRUCTIONS: &str = "Skills are instructions for recurring tasks. Call `skills` for the catalog. When \
 one fits the task, call `skill` with its name before you begin and follow what it says. Entries with skills \
 below them answer with those; go down until one fits. When nothing fits, call `skill` with a `query`.";
 
-/// The same where the tool `subagent` is offered.
+/// An addition to the instructions where the tool `subagent` is offered.
 const DELEGATING: &str =
     " Call `subagent` to have other agents do work, side by side or in the background.";
 
-/// How many connections there are; each holds a session.
+/// The number of connections; each holds a session.
 #[derive(Debug, Default)]
 pub(crate) struct Open(AtomicUsize);
 
-/// A conversation of one client with the library.
+/// A connection of one client to the library.
 pub(crate) struct Connection {
     served: Served,
     under_way: UnderWay,
-    /// The resources that the client wants to hear of.
+    /// The resources that the client has subscribed to.
     wanted: Wanted,
-    /// The resources of subscriptions that were acknowledged and are not looked after yet.
+    /// The resources of subscriptions that were acknowledged and that no task watches yet.
     acknowledged: Wanted,
-    /// Whether somebody looks after them already.
+    /// True if a task notifies the client of changed resources.
     tells_of_resources: AtomicBool,
     session: Arc<SessionCell>,
     open: Arc<Open>,
-    /// Whether the client works where the server does, so that it finds the same files.
+    /// True if the client works where the server does, so that it finds the same files.
     is_beside_host: bool,
     /// Ends what was started for this connection when the connection is dropped.
     ended: CancellationToken,
@@ -62,7 +62,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// A new conversation; none when `most` are open already.
+    /// Opens a new connection; none when `most` are open already.
     pub(crate) fn open(served: &Served, open: &Arc<Open>, most: usize) -> Option<Self> {
         let before = open.0.fetch_add(1, Ordering::Relaxed);
         if before >= most {
@@ -84,7 +84,7 @@ impl Connection {
         })
     }
 
-    /// The same with a client that works where the server does.
+    /// Marks the client as one that works where the server does.
     #[must_use]
     pub(crate) fn beside_host(mut self) -> Self {
         self.is_beside_host = true;
@@ -106,7 +106,7 @@ impl Connection {
     }
 }
 
-/// Looks and answers a tool's call, saying how far it is.
+/// Looks at the library and answers a tool's call, with progress.
 fn answered(
     library: &ServedLibrary,
     work: &Work,
@@ -344,7 +344,7 @@ impl ServerHandler for Connection {
         let call = cancelled.request_id.as_ref();
         let run = call.and_then(|call| self.under_way.cancel(call));
         if let (Some(run), Some(engine)) = (run, self.served.engine.clone()) {
-            // Only whoever says so wants it to stop: a client that is gone has said nothing.
+            // A run stops only when the client cancels the call: a client that is gone has not cancelled.
             let stopping = tokio::task::spawn_blocking(move || engine.cancel_awaited(&run));
             let _ = stopping.await;
         }
@@ -359,7 +359,7 @@ impl ServerHandler for Connection {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        // Looked at before the client hears that it is subscribed: what changes right after is a change.
+        // The state is taken before the client hears that it is subscribed, so that a change right after is noticed.
         for uri in requested.resource_subscriptions.iter().flatten() {
             let _ = self
                 .acknowledged

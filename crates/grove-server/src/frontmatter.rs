@@ -1,12 +1,12 @@
-//! Frontmatter as JSON, every field as its author wrote it.
+//! Frontmatter as JSON, with every field as its author wrote it.
 //!
-//! Plain scalars become what they are in YAML 1.2's core schema; a number that JSON cannot hold stays text.
+//! Plain scalars get their type in YAML 1.2's core schema; a number that JSON cannot hold stays text.
 
 use grove_spec::yaml::{Entry, Node, Scalar, Value as Yaml};
 use grove_spec::{fence, yaml};
 use serde_json::{Map, Value};
 
-/// The frontmatter of a skill file; none when it is not YAML that every reader reads alike.
+/// Returns the frontmatter of a skill file; none when it is not YAML that every reader reads alike.
 pub(crate) fn as_json(file: &str) -> Option<Map<String, Value>> {
     let fenced = fence::split(file).ok()?;
     let entries = yaml::events::parse(fenced.frontmatter, 2).ok()?;
@@ -20,7 +20,7 @@ fn map(entries: &[Entry]) -> Map<String, Value> {
         .collect()
 }
 
-// The parser refuses what nests deeper than sixteen levels, so this ends soon.
+// The parser refuses more than sixteen levels of nesting, so this recursion ends soon.
 fn value(node: &Node) -> Value {
     match &node.value {
         Yaml::Text(scalar) => scalar_value(scalar),

@@ -1,7 +1,7 @@
-//! A transport that reads no more than it can answer.
+//! A transport that reads no more requests than it can answer.
 //!
-//! Every request is a task and every unread answer is memory. A client that sends without end, or reads
-//! nothing, is not read from until what it asked for is done and what it was sent is taken.
+//! Every request is a task and every unread answer is memory. From a client that sends without end, or reads
+//! nothing, no more is read until its requests are done and it has taken its answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,14 +12,14 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::Notify;
 
-/// Answers that wait to be read.
+/// The most answers that wait to be read.
 const MOST_UNREAD: usize = 32;
-/// Requests that are worked on.
+/// The most requests that are worked on.
 const MOST_ASKED: usize = 32;
-/// How long reading waits for requests that never get an answer, such as cancelled ones.
+/// The time that reading waits for requests that never get an answer, such as cancelled ones.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What is under way in one connection.
+/// The requests and answers that are under way in one connection.
 #[derive(Debug, Default)]
 struct UnderWay {
     asked: AtomicUsize,
@@ -30,7 +30,7 @@ struct UnderWay {
 impl UnderWay {
     fn lower(&self, count: &AtomicUsize) {
         let lowered = |now: usize| now.checked_sub(1);
-        // Answers to what was given up as unanswered find the count lowered already.
+        // A late answer to a request that was given up finds the count lowered already.
         let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lowered);
         self.less.notify_waiters();
     }
@@ -52,7 +52,7 @@ impl UnderWay {
     }
 }
 
-/// An answer on its way; it is not any more when this is dropped, however that comes.
+/// An answer on its way; dropping this lowers the count, even when sending is cancelled.
 struct Unread(Arc<UnderWay>);
 
 impl Drop for Unread {
@@ -61,7 +61,7 @@ impl Drop for Unread {
     }
 }
 
-/// A transport behind the gate.
+/// A transport that is held to these limits.
 #[derive(Debug)]
 pub(crate) struct Gated<T> {
     transport: T,

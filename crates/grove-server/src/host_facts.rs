@@ -1,8 +1,8 @@
-//! What a host tells of itself: who it is, which conversation this is, which model speaks, which call it is.
+//! The facts that a host gives about itself: its name, the conversation, the model that speaks and the call.
 //!
-//! The protocol has a place for the first alone. For the rest hosts put what they like into `_meta`, as was seen with Claude
-//! Code 2.1.197, which puts its session into the environment of a server that it starts, and with Codex 0.166.0; a host that
-//! tells nothing leaves it to the request.
+//! The protocol has a place only for the name. For the rest hosts put keys of their own into `_meta`, as was seen with Claude
+//! Code 2.1.197, which puts its session into the environment of a server that it starts, and with Codex 0.166.0. The arguments
+//! of the request can name the conversation and the model for a host that does not.
 
 use grove_engine::HostFacts;
 use rmcp::RoleServer;
@@ -10,14 +10,14 @@ use rmcp::model::JsonObject;
 use rmcp::service::RequestContext;
 use serde_json::Value;
 
-/// The longest text that is taken of a host.
+/// The longest fact that is taken from a host, in bytes.
 const MAX_FACT: usize = 200;
 
-/// Where `_meta` has a conversation, as JSON pointers, by whoever writes it so.
+/// The JSON pointers at which hosts put the conversation into `_meta`.
 const SESSIONS: [&str; 2] = ["/grove~1session", "/x-codex-turn-metadata/session_id"];
-/// Where it has a model.
+/// The JSON pointers for the model.
 const MODELS: [&str; 2] = ["/grove~1model", "/x-codex-turn-metadata/model"];
-/// Where it has the name of a call.
+/// The JSON pointers for the name of a call.
 const CALLS: [&str; 3] = ["/grove~1call", "/claudecode~1toolUseId", "/callId"];
 
 /// The host of a call, as it tells of itself.
@@ -44,7 +44,7 @@ fn facts_in(name: Option<&str>, meta: &Value, arguments: &JsonObject) -> HostFac
     }
 }
 
-/// A text that may be kept: short, one line, and not empty.
+/// Returns a text that may be kept: short, one line, and not empty; none for another.
 fn fact(text: &str) -> Option<String> {
     let is_plain = !text.is_empty() && text.len() <= MAX_FACT && !text.contains(char::is_control);
     is_plain.then(|| text.to_owned())

@@ -1,4 +1,4 @@
-//! Streamable HTTP on loopback, for those who know the token.
+//! Streamable HTTP on loopback, for clients that know the token.
 //!
 //! A web page can make a browser send requests to this machine. So a request must carry the token, must
 //! name this machine as its host, and must not come from a page of another origin.
@@ -27,29 +27,29 @@ use crate::connection::{Connection, Open};
 use crate::server::{MAX_MESSAGE, ServeError, Served};
 use crate::token::Token;
 
-/// Where the protocol is spoken.
+/// The path of the protocol's endpoint.
 pub(crate) const PATH: &str = "/mcp";
-/// Conversations that are remembered at once. Without a handshake every request is one, so there are more than
-/// connections.
+/// The most conversations that are remembered at once. Without a handshake every request is one, so there are more
+/// than connections.
 const MOST_SESSIONS: usize = 256;
-/// Connections that are open at once.
+/// The most connections that are open at once.
 const MOST_CONNECTIONS: usize = 128;
-/// How long a conversation is remembered in which nobody says anything.
+/// The time for which a conversation without messages is remembered.
 const SESSION_IDLE: Duration = Duration::from_hours(1);
-/// How long a client may take to say what it wants.
+/// The time in which a client has to send the head of a request.
 const HEADER_WAIT: Duration = Duration::from_secs(10);
 
-/// Where to listen, and for whom.
+/// The address to listen on, and the token that clients need.
 #[derive(Debug)]
 pub struct HttpOptions {
-    /// The address, one of loopback's; port 0 is whichever is free.
+    /// The address, which must be a loopback one; port 0 takes any free port.
     pub address: SocketAddr,
-    /// What a client must know.
+    /// The secret that a client must know.
     pub token: Token,
 }
 
 impl HttpOptions {
-    /// Loopback, on a port that is free.
+    /// The loopback address with any free port.
     pub const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 }
 
@@ -83,7 +83,7 @@ impl Listening {
 type Service = StreamableHttpService<Connection, LocalSessionManager>;
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
-/// Serves until it is told to end.
+/// Serves clients until `ended` is cancelled.
 pub(crate) async fn serve(listening: Listening, served: Served, ended: CancellationToken) {
     let service = service(&listening, served, ended.clone());
     let token = Arc::new(listening.token);
@@ -97,7 +97,7 @@ pub(crate) async fn serve(listening: Listening, served: Served, ended: Cancellat
             accepted = listening.listener.accept() => accepted,
         };
         let Ok((stream, _)) = accepted else {
-            // Out of descriptors, most likely: those that are open will close.
+            // Most likely the process is out of descriptors: open connections will close and free some.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
@@ -134,7 +134,7 @@ fn service(listening: &Listening, served: Served, ended: CancellationToken) -> S
     StreamableHttpService::new(connect, Arc::new(sessions), config)
 }
 
-/// Everything one client says on one connection. What goes wrong there ends there.
+/// Answers all requests of one connection; an error ends only this connection.
 async fn talk(stream: TcpStream, service: Service, token: Arc<Token>) {
     let answering = service_fn(move |request: Request<Incoming>| {
         let (mut service, token) = (service.clone(), Arc::clone(&token));

@@ -2,7 +2,7 @@
 //!
 //! One [`Server`] holds a library and serves it over stdio or over HTTP on loopback: tools, the skills and
 //! their files as resources, skills over MCP as standardised, and skills and agents as prompts. It decides nothing about skills:
-//! each answer is a function of the snapshot that was looked at for it, and every connection is one
+//! each answer is a function of the snapshot that was made for it, and every connection is one
 //! disclosure session in memory.
 //!
 //! [`host_config`] writes the server into the configuration of hosts, and takes it out again.

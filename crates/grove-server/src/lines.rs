@@ -1,7 +1,7 @@
-//! Messages as lines on two streams: bounded, and what is wrong with one is answered to whoever sent it.
+//! Messages as lines of bounded length on two streams; a line that is not a message is answered with its fault.
 //!
-//! Whoever serves may stop waiting for a message at any moment and ask again later, so nothing that was read and
-//! no answer that is owed may live in the waiting itself.
+//! The caller may drop the future that waits for a message at any moment and wait again later, so neither bytes that
+//! were read nor an answer that is owed may live in that future.
 
 use std::io;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-/// A transport of one message a line.
+/// A transport with one message on each line.
 #[derive(Debug)]
 pub(crate) struct Lines<R, W> {
     from: BufReader<R>,
     to: Arc<Mutex<Option<W>>>,
-    /// The line as far as it was read.
+    /// The part of the line that was read so far.
     line: Vec<u8>,
-    /// The line is longer than any message may be; the rest of it is passed over.
+    /// True if the line is longer than any message may be; the rest of it is ignored.
     too_long: bool,
     most: usize,
-    /// An answer to what is no message. No more is read until it is taken.
+    /// An answer to a line that is not a message. No more is read until it is sent.
     owed: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// How reading a line ended.
+/// The end of reading a line.
 enum Read {
     Line,
     TooLong,
@@ -36,7 +36,7 @@ enum Read {
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
-    /// Reads messages of at most so many bytes.
+    /// Returns a transport for messages of at most `most` bytes.
     pub(crate) fn new(from: R, to: W, most: usize) -> Self {
         Self {
             from: BufReader::new(from),
@@ -71,11 +71,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         }
     }
 
-    /// The next message; `None` when there will be no more.
+    /// Waits for the next message; `None` when there will be no more.
     async fn next(&mut self) -> io::Result<Option<RxJsonRpcMessage<RoleServer>>> {
         loop {
             if let Some(owed) = &mut self.owed {
-                // A task that was ended has nobody left to answer to.
+                // If the task was cancelled, no client is left that could take the answer.
                 let done = owed.await.unwrap_or(Ok(()));
                 self.owed = None;
                 done?;
@@ -138,10 +138,10 @@ where
 const PARSE_ERROR: i32 = -32_700;
 const INVALID_REQUEST: i32 = -32_600;
 
-/// A message, or the answer to what is none; nothing where nothing may be answered.
+/// Returns a message, or the answer to a line that is not one; no answer where the protocol forbids it.
 ///
-/// What is not even JSON is answered too. A client that sends back what it does not understand is not answered without
-/// end: an answer that comes back is JSON.
+/// A line that is not even JSON is answered too. This cannot go on without end with a client that sends back what it does
+/// not understand: an answer that comes back is JSON.
 fn read(line: &[u8]) -> Result<Box<RxJsonRpcMessage<RoleServer>>, Option<Value>> {
     let line = line.trim_ascii();
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
@@ -160,7 +160,7 @@ fn read(line: &[u8]) -> Result<Box<RxJsonRpcMessage<RoleServer>>, Option<Value>>
     })
 }
 
-/// What is wrong with JSON that is no message. Notifications and answers are never answered.
+/// Returns the answer to JSON that is not a message. Notifications and answers are never answered.
 fn answer_to(message: &Value) -> Option<Value> {
     let id = message.get("id");
     let is_notification = id.is_none() && message.get("method").is_some_and(Value::is_string);
@@ -220,7 +220,7 @@ mod tests {
                     PARSE_ERROR
                 };
                 assert_eq!(found["error"]["code"], code, "{line}");
-                // Sent back, it is not answered.
+                // An answer that the client sends back is not answered.
                 let sent_back = read(found.to_string().as_bytes());
                 assert!(!matches!(sent_back, Err(Some(_))), "{found}");
                 found.get("id").cloned()

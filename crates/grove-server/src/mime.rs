@@ -1,6 +1,6 @@
-//! What kind of content a file has, by its ending: enough for a client to choose a viewer.
+//! MIME types of files by their ending: enough for a client to choose a viewer.
 
-/// The kind of a file by its name, or by whether it is text.
+/// Returns the MIME type of a file by the ending of its name, or else by whether it is text.
 pub(crate) fn kind_of(name: &str, is_text: Option<bool>) -> &'static str {
     let ending = name.rsplit('/').next().unwrap_or(name);
     let ending = ending

@@ -3,18 +3,18 @@
 use rmcp::ErrorData;
 use rmcp::model::PaginatedRequestParams;
 
-/// In front of what a cursor names: what has it not is no cursor of ours.
+/// The prefix of a cursor: a text without it is not a cursor of this server.
 const MARK: &str = "after:";
-/// A cursor is a path; nobody has longer ones.
+/// The longest cursor, in bytes: a cursor is a path, and no path is longer.
 const MAX_CURSOR: usize = 16 * 1024;
 
-/// What a client's cursor names.
+/// Returns the entry that the cursor of a client's request names.
 pub(crate) fn after(request: Option<PaginatedRequestParams>) -> Result<Option<String>, ErrorData> {
     let cursor = request.and_then(|request| request.cursor);
     cursor.as_deref().map(parse).transpose()
 }
 
-/// What a cursor names.
+/// Returns the entry that a cursor names.
 pub(crate) fn parse(cursor: &str) -> Result<String, ErrorData> {
     cursor
         .strip_prefix(MARK)
@@ -23,7 +23,7 @@ pub(crate) fn parse(cursor: &str) -> Result<String, ErrorData> {
         .ok_or_else(|| ErrorData::invalid_params("`cursor` is not one that this server gave", None))
 }
 
-/// The cursor of the entries after one.
+/// Returns the cursor of the entries after one.
 pub(crate) fn cursor(last: &str) -> String {
     format!("{MARK}{last}")
 }

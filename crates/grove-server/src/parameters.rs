@@ -1,7 +1,7 @@
-//! What is wrong with the parameters of a request that the protocol's library could not read.
+//! The faults in the parameters of requests that the protocol's library could not read.
 //!
-//! The library hands such a request over as one of an unknown method, whether it does not know the method or could not read
-//! the parameters. Only the latter is told apart here; reading parameters is the library's.
+//! The library hands over a request with unreadable parameters like one of an unknown method. This module only tells the
+//! two apart; reading parameters is the library's task.
 
 use rmcp::model::{
     CallToolRequestMethod, ConstString as _, DiscoverRequestMethod, GetPromptRequestMethod,
@@ -23,13 +23,13 @@ enum Form {
     Object,
 }
 
-/// In which conversations there is a method.
+/// The conversations in which a method exists.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lifecycle {
     Any,
-    /// Those that begin with a handshake.
+    /// The conversations that begin with a handshake.
     Handshake,
-    /// Those in which every request says what it needs.
+    /// The conversations in which every request brings its own context.
     NoHandshake,
 }
 
@@ -49,7 +49,7 @@ const fn optional(name: &'static str, form: Form) -> Parameter {
     }
 }
 
-/// The methods of the server whose parameters can be wrong. Lists are not among them: they are read whatever was sent.
+/// The methods of the server whose parameters can be wrong. Lists are not among them: they are read with any parameters.
 const METHODS: &[(&str, Lifecycle, &[Parameter])] = &[
     (
         InitializeResultMethod::VALUE,
@@ -103,7 +103,7 @@ const METHODS: &[(&str, Lifecycle, &[Parameter])] = &[
     ),
 ];
 
-/// What is wrong with the parameters of a request that could not be read; none when the server has no such method.
+/// Returns the fault in the parameters of a request that could not be read; none when the server has no such method.
 pub(crate) fn misfit(method: &str, params: Option<&Value>, has_handshake: bool) -> Option<String> {
     let absent = if has_handshake {
         Lifecycle::NoHandshake

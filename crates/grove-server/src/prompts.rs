@@ -1,4 +1,4 @@
-//! Skills that people may call, as prompts: `/name arguments` through another door. Agents and chains stand among them.
+//! Skills that people may call, as prompts: the same as `/name arguments`. Agents and chains are listed among them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,22 +17,22 @@ use crate::served_library::ServedLibrary;
 use crate::wording::{explain, unread};
 use crate::{agents, chains, pages};
 
-/// Prompts on one page.
+/// The number of prompts on one page.
 const PAGE: usize = 100;
-/// The argument of a skill that declares none.
+/// The name of the argument of a skill that declares none.
 const WHOLE: &str = "arguments";
 
-/// In front of the name of a skill that would be taken for another kind of prompt.
+/// The prefix of a skill's name that would be taken for another kind of prompt.
 const SKILL_PREFIX: &str = "skill:";
 
-/// A skill that is a prompt.
+/// A skill that is offered as a prompt.
 struct Offered {
     skill: usize,
-    /// What a person types to call it.
+    /// The text that a person types to call it.
     typed: String,
 }
 
-/// All skills that are prompts, by the name of the prompt.
+/// Returns all skills that are prompts, by the name of the prompt.
 fn all(snapshot: &Snapshot) -> BTreeMap<String, Offered> {
     let mut bearers: BTreeMap<String, usize> = BTreeMap::new();
     let offered = |skill: &&Skill| skill.state.is_offered();
@@ -57,8 +57,8 @@ fn all(snapshot: &Snapshot) -> BTreeMap<String, Offered> {
         .collect()
 }
 
-/// The name of a skill's prompt: its own, unless that looks like an agent's or a chain's. All kinds of prefix move, so
-/// that no two names become one.
+/// Returns the name of a skill's prompt: its own, unless that looks like an agent's or a chain's. A name with any of the
+/// prefixes gets another in front, so that no two names become one.
 fn prompt_name(name: String) -> String {
     if [agents::PREFIX, chains::PREFIX, SKILL_PREFIX]
         .iter()
@@ -70,7 +70,7 @@ fn prompt_name(name: String) -> String {
     }
 }
 
-/// A page of prompts after one, and the cursor of the next page; without the skills that are called in the host already.
+/// Returns a page of prompts after one, and the cursor of the next page, without the skills that the host itself offers.
 pub(crate) fn list(
     snapshot: &Snapshot,
     called: &BTreeSet<usize>,
@@ -80,7 +80,7 @@ pub(crate) fn list(
     let (skills, agents) = (all(snapshot), agents::offered(&snapshot.agents));
     let chains = chains::offered(&snapshot.chains);
     let bounds = (after.map_or(Unbounded, Excluded), Unbounded);
-    // One more than a page of each, so that it is known whether there is a next one.
+    // One more than a page of each is taken, so that it is known whether there is a next page.
     let skills = skills.range::<str, _>(bounds);
     let skills = skills.filter(|(_, offered)| !called.contains(&offered.skill));
     let skills = skills.take(PAGE + 1).filter_map(|(name, offered)| {
@@ -119,7 +119,7 @@ fn arguments(skill: &Skill) -> Vec<PromptArgument> {
     }
 }
 
-/// The text of a prompt.
+/// Returns the text of a prompt.
 pub(crate) fn get(
     library: &ServedLibrary,
     session: &SessionCell,
@@ -156,7 +156,7 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> ErrorData
     ErrorData::invalid_params(message, None)
 }
 
-/// The text of a skill, through the same activation as `/name arguments`.
+/// Returns the text of a skill, through the same activation as `/name arguments`.
 fn of_skill(
     library: &ServedLibrary,
     look: &Look,
@@ -177,7 +177,7 @@ fn of_skill(
     let call = Call {
         typed: &offered.typed,
         words: &words,
-        // A person who calls a skill wants its text, whatever the model was given before.
+        // A person who calls a skill wants its text, even if the model was given it before.
         again: true,
     };
     let activate = |look: &Look| Disclosure::in_memory(look, session).activate(&call);
@@ -194,7 +194,7 @@ fn of_skill(
     })
 }
 
-/// The words of a call from named arguments, each in the place that the skill declares.
+/// Returns the words of a call from named arguments, each in the place that the skill declares.
 fn words(skill: &Skill, given: Option<&JsonObject>) -> Result<Vec<String>, String> {
     let declared = &skill.file().details().arguments;
     let empty = JsonObject::new();
@@ -214,14 +214,14 @@ fn words(skill: &Skill, given: Option<&JsonObject>) -> Result<Vec<String>, Strin
     }
     let values = declared.iter().map(|name| text(name));
     let mut values = values.collect::<Result<Vec<_>, _>>()?;
-    // What was left out at the end was not given; what was left out before keeps its place.
+    // Arguments that are left out at the end are dropped; one that is left out before another keeps its place.
     while values.last().is_some_and(Option::is_none) {
         values.pop();
     }
     Ok(values.into_iter().map(Option::unwrap_or_default).collect())
 }
 
-/// Words as a shell takes them apart, as far as quotes go; a quote that does not end is a letter.
+/// Splits a text into words, with quotes as in a shell; a quote that does not end is a letter.
 fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,4 +1,4 @@
-//! Skills and their files as resources, and runs.
+//! Resources: skills, their files, and runs.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,16 +15,16 @@ use crate::served_library::ServedLibrary;
 use crate::skill_paths::{OWN_FILE, SkillPaths, uri};
 use crate::work::Work;
 
-/// The largest file that is given: a client that wants more has the file itself.
+/// The largest file that is served, in bytes: for a larger one a client can read the file itself.
 pub(crate) const MAX_FILE: u64 = 4 << 20;
-/// Skills on one page.
+/// The number of skills on one page.
 const PAGE: usize = 100;
-/// Resources after which a page ends.
+/// The number of resources after which a page ends.
 const FULL_PAGE: usize = 1_000;
-/// How often a file is looked at again when it changes between looking and reading.
+/// The number of tries to read a file that changes between looking and reading.
 const ATTEMPTS: usize = 3;
 
-/// A page of resources after a skill's path, and the cursor of the next page.
+/// Returns a page of resources after a skill's path, and the cursor of the next page.
 pub(crate) fn list(
     look: &Look,
     paths: &SkillPaths,
@@ -63,7 +63,7 @@ fn own_file(path: &str, skill: &Skill) -> Resource {
     }
 }
 
-/// The files beside a skill's own; a folder that cannot be listed has none to offer.
+/// Returns the files beside a skill's own; a folder that cannot be listed gives none.
 fn other_files(look: &Look, path: &str, skill: &Skill) -> Vec<Resource> {
     let found = look.sources.skills.resources(&look.snapshot, skill);
     let names = found.unwrap_or_default().names;
@@ -76,10 +76,10 @@ fn other_files(look: &Look, path: &str, skill: &Skill) -> Vec<Resource> {
         .collect()
 }
 
-/// How the URIs of runs begin.
+/// The start of the URIs of runs.
 pub(crate) const RUN: &str = "run://";
 
-/// The forms that URIs have.
+/// Returns the templates of the URIs.
 pub(crate) fn templates(has_runs: bool) -> Vec<ResourceTemplate> {
     let skills = ResourceTemplate::new("skill://{+skill}/{+file}", "skill file").with_description(
         "A file of a skill: `SKILL.md` is the skill itself and names its other files",
@@ -93,12 +93,12 @@ pub(crate) fn templates(has_runs: bool) -> Vec<ResourceTemplate> {
 
 const RUN_TYPE: &str = "application/json";
 
-/// The run that a URI names.
+/// Returns the run that a URI names.
 pub(crate) fn run_of(uri: &str) -> Option<&str> {
     uri.strip_prefix(RUN)
 }
 
-/// The bytes of a resource of the library; none when there is none that can be given.
+/// Returns the bytes of a resource of the library; none when it does not exist or cannot be read.
 pub(crate) fn bytes_of(library: &ServedLibrary, uri: &str) -> Option<Vec<u8>> {
     let contents = read(library, uri).ok()?;
     serde_json::to_vec(&contents).ok()
@@ -118,7 +118,7 @@ fn unknown(uri: &str) -> ErrorData {
     ErrorData::resource_not_found(message, None)
 }
 
-/// The content of a resource.
+/// Returns the content of a resource.
 pub(crate) fn read(library: &ServedLibrary, wanted: &str) -> Result<ResourceContents, ErrorData> {
     let unknown = || unknown(wanted);
     for _ in 0..ATTEMPTS {
@@ -136,7 +136,7 @@ pub(crate) fn read(library: &ServedLibrary, wanted: &str) -> Result<ResourceCont
         return match sources.read_file(snapshot, skill, &file, MAX_FILE) {
             Ok(bytes) => Ok(contents(wanted, &file, bytes)),
             Err(ReadRefusal::NoSuchFile) => Err(unknown()),
-            // The next look says that the skill changed, and then there is no such resource.
+            // The next look finds the changed skill, and the file may no longer be a resource then.
             Err(ReadRefusal::Changed) => continue,
             Err(ReadRefusal::Fs(error)) => {
                 let message = format!("{} cannot be read: {}", one_line(wanted), error.source);

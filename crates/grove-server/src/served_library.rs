@@ -1,7 +1,7 @@
 //! The library that all connections share.
 //!
-//! Every request looks before it answers, which costs one walk of stats that requests at the same moment share, so
-//! an answer is never older than the request. What was seen is read without a lock: only searches wait for one another.
+//! Every request looks at the files before it answers, so an answer is never older than the request. A look costs one walk
+//! of stats, which requests at the same moment share. Snapshots are read without a lock: only searches wait for one another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,16 +19,16 @@ use crate::changes::{self, Changes, Seen};
 use crate::skill_paths::SkillPaths;
 use crate::tools::ListedByHost;
 
-/// A library that stays up to date, and who wants to know when it changes.
+/// A library that stays up to date, and the channel that announces its changes.
 #[derive(Debug)]
 pub(crate) struct ServedLibrary {
     live: LiveLibrary,
     seen: Arc<watch::Sender<Seen>>,
     /// The index of the last snapshot, which all connections share.
     searcher: Mutex<Searcher>,
-    /// Paths are a function of the snapshot, and most requests see the same one.
+    /// The paths of the last snapshot, kept because most requests see the same one.
     paths: Mutex<Option<(Digest, Arc<SkillPaths>)>>,
-    /// What hosts find that asked here, by their names.
+    /// The libraries of the hosts that sent requests, as each host finds them, by the host's name.
     hosts: Mutex<BTreeMap<String, Library>>,
 }
 
@@ -48,14 +48,14 @@ impl ServedLibrary {
         }
     }
 
-    /// Looks; whoever waits for changes is told.
+    /// Looks at the library, and announces a change to those that wait for one.
     pub(crate) fn look(&self) -> Look {
         let look = self.live.look();
         changes::saw(&self.seen, &look.snapshot, look.request.parts);
         look
     }
 
-    /// Looks at agents and chains too, from the first time on that somebody asks for them: most clients never do.
+    /// Looks at agents and chains too, as do all looks after this; they are left out before since most clients need none.
     pub(crate) fn look_with_agents(&self) -> Look {
         if !self.live.latest_look().request.parts.agents {
             self.live.with(|library| library.look_for(Parts::ALL));
@@ -63,7 +63,7 @@ impl ServedLibrary {
         self.look()
     }
 
-    /// Does something with what was seen, again while a file turns out to be another than was looked at.
+    /// Runs `act` with a look, and again with a new look while a file turns out to have changed since.
     pub(crate) fn steady_from<T, E: Unsteady>(
         &self,
         look: &Look,
@@ -72,7 +72,8 @@ impl ServedLibrary {
         (&self.live).steady_from(look, act)
     }
 
-    /// Skills for words as a catalog lists them, the best first, at most `limit`; only such as a model may have.
+    /// Returns the skills that match words, listed as in a catalog, the best first, at most `limit`; only those that a
+    /// model may have.
     pub(crate) fn find(&self, look: &Look, words: &str, limit: usize) -> String {
         let query = Query {
             text: words,
@@ -94,7 +95,7 @@ impl ServedLibrary {
         }
     }
 
-    /// What a client that is a known host lists to its model by itself; nothing for any other.
+    /// Returns the skills that a known host lists to its model itself; none for any other client.
     pub(crate) fn listed_by(&self, client: Option<&str>, look: &Look) -> ListedByHost {
         let Some(host) = client.and_then(hosts::by_mcp_client) else {
             return ListedByHost::default();
@@ -106,7 +107,7 @@ impl ServedLibrary {
         }
     }
 
-    /// The skills that a person calls by name in a client that is a known host, without this server; none in any other.
+    /// Returns the skills that a person can call by name in a known host without this server; none for any other client.
     pub(crate) fn called_in(&self, client: Option<&str>, look: &Look) -> BTreeSet<usize> {
         let host = client.and_then(hosts::by_mcp_client);
         let called = host.map(|host| {
@@ -116,7 +117,7 @@ impl ServedLibrary {
         called.unwrap_or_default()
     }
 
-    /// What a host finds where we look.
+    /// Returns the skills that a host finds in the same folders.
     fn look_of(&self, host: &Host, look: &Look) -> Look {
         let mut libraries = locked(&self.hosts);
         let library = libraries.entry(host.name.clone()).or_insert_with(|| {
@@ -129,7 +130,7 @@ impl ServedLibrary {
         library.look()
     }
 
-    /// Where each skill of a snapshot is served.
+    /// Returns the path at which each skill of a snapshot is served.
     pub(crate) fn paths(&self, snapshot: &Snapshot) -> Arc<SkillPaths> {
         let known = locked(&self.paths).clone();
         match known {
@@ -142,12 +143,12 @@ impl ServedLibrary {
         }
     }
 
-    /// Says when what is seen changes.
+    /// Returns a receiver of the library's changes.
     pub(crate) fn changes(&self) -> Changes {
         Changes::new(self.seen.subscribe())
     }
 
-    /// Writes what was learnt for the next start. What cannot be written is learnt again.
+    /// Writes the cache for the next start. If that fails, the next start reads the files again.
     pub(crate) fn save_cache(&self) {
         let _ = self.live.with(Library::save_cache);
     }

@@ -1,4 +1,4 @@
-//! Serving: a runtime that lives as long as the server does.
+//! The server, with a runtime that lives as long as it serves.
 
 use std::sync::Arc;
 
@@ -14,34 +14,34 @@ use crate::http::{self, HttpOptions, Listening};
 use crate::lines::Lines;
 use crate::served_library::ServedLibrary;
 
-/// The longest message that is read.
+/// The longest message that is read, in bytes.
 pub(crate) const MAX_MESSAGE: usize = 4 << 20;
-/// Threads for work on files.
+/// The most threads for work on files.
 const WORKERS: usize = 8;
-/// Threads for messages.
+/// The number of threads for messages.
 const TALKERS: usize = 2;
 
-/// Why serving ended before its time.
+/// The reason for which serving ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The system gave no runtime.
+    /// The system could not start the runtime.
     #[error("the server cannot start")]
     Start(#[source] std::io::Error),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}")]
     Listen {
-        /// The address.
+        /// The address to listen on.
         address: std::net::SocketAddr,
-        /// Why not.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// The address is one that other machines reach.
+    /// The address is one that other machines can reach.
     #[error("{0} is not an address of this machine alone")]
     NotLoopback(std::net::SocketAddr),
     /// The client did not begin as the protocol requires.
     #[error("the client did not begin as the protocol requires: {0}")]
     Beginning(String),
-    /// The connection broke.
+    /// The connection broke while it served.
     #[error("the connection broke")]
     Broken,
 }
@@ -51,16 +51,16 @@ pub struct Server {
     served: Served,
 }
 
-/// What all connections share.
+/// The parts that all connections share.
 #[derive(Clone)]
 pub(crate) struct Served {
     pub(crate) library: Arc<ServedLibrary>,
-    /// None where nobody can be delegated to.
+    /// The engine behind the tool `subagent`; none where the tool is not offered.
     pub(crate) engine: Option<Arc<Engine>>,
 }
 
 impl Server {
-    /// A server for a library; the agents that it finds are prompts.
+    /// Returns a server for a library; the agents that it finds are prompts.
     pub fn new(library: LiveLibrary) -> Self {
         Self {
             served: Served {
@@ -70,7 +70,7 @@ impl Server {
         }
     }
 
-    /// The same with the tool `subagent`.
+    /// Adds the tool `subagent` to the server.
     #[must_use]
     pub fn with_engine(mut self, engine: Arc<Engine>) -> Self {
         self.served.engine = Some(engine);
@@ -97,7 +97,7 @@ impl Server {
         let connection = connection.ok_or(ServeError::Broken)?.beside_host();
         let served = match rmcp::serve_server(connection, Gated::new(transport)).await {
             Ok(served) => served,
-            // A client that leaves before it said anything has done nothing wrong.
+            // A client may close the connection before it has sent anything.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(ServeError::Beginning(error.to_string())),
         };
@@ -107,7 +107,7 @@ impl Server {
         }
     }
 
-    /// Serves clients over HTTP until the process ends; says where as soon as it listens.
+    /// Serves clients over HTTP until the process ends; calls `ready` with the address as soon as it listens.
     pub fn http(
         &self,
         options: HttpOptions,
@@ -136,7 +136,7 @@ impl Server {
         let ended = CancellationToken::new();
         let done = runtime.block_on(serve(ended.clone()));
         ended.cancel();
-        // A read of stdin that never returns must not keep the process.
+        // A read of stdin that never returns must not keep the process alive.
         runtime.shutdown_background();
         self.served.library.save_cache();
         done

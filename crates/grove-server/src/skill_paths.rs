@@ -1,8 +1,8 @@
-//! Where skills are in the namespace of `skill://`: one path for each that a model may have.
+//! The paths of skills in the namespace of `skill://`: one for each skill that a model may have.
 //!
-//! The path is the folder's below its root with the skill's name as its last part, as the standard demands.
-//! Where two skills would have the same, all of them get their root's label and whole id in front, so that
-//! no path depends on an order.
+//! The path is that of the skill's folder below its root, with the skill's name as its last part, as the standard
+//! demands. Where several skills would have the same path, each of them gets its root's label and whole id in front,
+//! so that no path depends on an order.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use grove_catalog::snapshot::{Skill, Snapshot};
 
 /// The scheme of skills and their files.
 pub(crate) const SCHEME: &str = "skill://";
-/// The file that is a skill.
+/// The name of the file that is the skill itself.
 pub(crate) const OWN_FILE: &str = "SKILL.md";
 
 /// Skills by path, in the order of their paths.
@@ -18,7 +18,7 @@ pub(crate) const OWN_FILE: &str = "SKILL.md";
 pub(crate) struct SkillPaths(BTreeMap<String, usize>);
 
 impl SkillPaths {
-    /// The paths of all skills of a snapshot that a model may have.
+    /// Returns the paths of all skills of a snapshot that a model may have.
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let mut plain: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (at, skill) in snapshot.skills.iter().enumerate() {
@@ -42,7 +42,7 @@ impl SkillPaths {
         Self(paths)
     }
 
-    /// The paths after one, with their skills.
+    /// Returns the paths after one, with their skills.
     pub(crate) fn after(&self, path: Option<&str>) -> impl Iterator<Item = (&str, usize)> {
         use std::ops::Bound::{Excluded, Unbounded};
         let start = path.map_or(Unbounded, Excluded);
@@ -50,12 +50,12 @@ impl SkillPaths {
         range.map(|(path, at)| (path.as_str(), *at))
     }
 
-    /// How many there are.
+    /// Returns the number of paths.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The skill at the URI of its own file.
+    /// Returns the path and the skill at the URI of the skill's own file.
     pub(crate) fn skill(&self, uri: &str) -> Option<(&str, usize)> {
         let path = uri.strip_prefix(SCHEME)?;
         let path = normal(path.strip_suffix(OWN_FILE)?.strip_suffix('/')?)?;
@@ -63,7 +63,7 @@ impl SkillPaths {
         Some((path, *at))
     }
 
-    /// The skill that a URI lies in, and the file's path in its folder. The innermost skill has it.
+    /// Returns the innermost skill that a URI lies in, and the file's path in its folder.
     pub(crate) fn file(&self, uri: &str) -> Option<(usize, String)> {
         let whole = normal(uri.strip_prefix(SCHEME)?)?;
         let ends = whole.rmatch_indices('/').map(|(end, _)| end);
@@ -77,7 +77,7 @@ impl SkillPaths {
     }
 }
 
-/// The URI of a file of the skill at a path.
+/// Returns the URI of a file of the skill at a path.
 pub(crate) fn uri(path: &str, file: &str) -> String {
     let parts: Vec<String> = file.split('/').map(encoded).collect();
     format!("{SCHEME}{path}/{}", parts.join("/"))
@@ -105,7 +105,7 @@ fn join<'a>(parts: impl Iterator<Item = &'a str>) -> String {
     parts.map(encoded).collect::<Vec<_>>().join("/")
 }
 
-/// A path as this server writes it, whatever a client left unescaped or escaped needlessly.
+/// Returns a path as this server writes it, even if a client left out escapes or escaped needlessly.
 fn normal(path: &str) -> Option<String> {
     let parts = path
         .split('/')
@@ -115,7 +115,7 @@ fn normal(path: &str) -> Option<String> {
         .map(|parts| parts.join("/"))
 }
 
-/// A part of a path with everything escaped that has a meaning in a URI.
+/// Returns a part of a path with all bytes escaped but those that never have a meaning in a URI.
 fn encoded(part: &str) -> String {
     let mut text = String::with_capacity(part.len());
     for byte in part.bytes() {
@@ -135,7 +135,7 @@ fn encoded(part: &str) -> String {
     text
 }
 
-/// A part of a path with its escapes undone; none when they are not escapes or not text.
+/// Returns a part of a path with its escapes decoded; none when an escape is malformed or the result is not UTF-8.
 fn decoded(part: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn an_escaped_slash_does_not_leave_its_part() {
         let paths = SkillPaths([("a".to_owned(), 0)].into());
-        // The file's name is taken apart after this, where `..` is refused like any other hidden part.
+        // The file's name is split into parts later, where `..` is refused like any other hidden part.
         let found = paths.file("skill://a/..%2F..%2Fetc%2Fpasswd");
         assert_eq!(found, Some((0, "../../etc/passwd".to_owned())));
     }

@@ -1,7 +1,7 @@
 //! Skills over MCP as standardised: `skills/list` and `skills/get` of `io.modelcontextprotocol/skills`.
 //!
-//! An entry is a promise: its frontmatter is what every reader of YAML reads, its list of files is whole, and
-//! every digest is that of the bytes which `resources/read` gives. A skill of which that cannot be said is
+//! An entry is a promise: all readers of YAML read its frontmatter alike, its list of files is whole, and
+//! every digest is that of the bytes which `resources/read` gives. A skill for which this does not hold is
 //! left out, and the answer says so.
 
 use std::fmt::Write as _;
@@ -23,23 +23,23 @@ use crate::work::Work;
 
 /// The extension's name in the capabilities.
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/skills";
-/// Lists the skills.
+/// The method that lists the skills.
 pub(crate) const LIST: &str = "skills/list";
-/// Gives one skill.
+/// The method that returns one skill.
 pub(crate) const GET: &str = "skills/get";
 
-/// Files of a skill that every host takes, its own included.
+/// The number of files of a skill that every host accepts, including its own.
 const MAX_FILES: usize = 512;
-/// Bytes of all files of a skill that every host takes.
+/// The bytes of all files of a skill that every host accepts.
 const MAX_TOTAL: u64 = 16 << 20;
-/// Skills on one page.
+/// The number of skills on one page.
 const PAGE: usize = 50;
-/// Bytes after which a page ends: hashing more would keep a client waiting.
+/// The bytes after which a page ends: hashing more would keep a client waiting.
 const FULL_PAGE: u64 = 64 << 20;
-/// How long an entry may be taken for current. Changes are told, so this is short.
+/// The milliseconds for which a client may keep an answer. It is short, since a skill may change at any time.
 const FRESH_MS: u64 = 5_000;
 
-/// A page of entries.
+/// Returns a page of entries.
 pub(crate) fn list(
     library: &ServedLibrary,
     params: Option<&Value>,
@@ -84,7 +84,7 @@ pub(crate) fn list(
     Ok(complete(result))
 }
 
-/// The entry of one skill.
+/// Returns the entry of one skill.
 pub(crate) fn get(
     library: &ServedLibrary,
     params: Option<&Value>,
@@ -111,7 +111,7 @@ pub(crate) fn get(
 fn complete(mut result: JsonObject) -> Value {
     result.insert("resultType".to_owned(), "complete".into());
     result.insert("ttlMs".to_owned(), FRESH_MS.into());
-    // It is what one person has on one machine.
+    // The skills are those of one person on one machine.
     result.insert("cacheScope".to_owned(), "private".into());
     Value::Object(result)
 }
@@ -156,7 +156,7 @@ fn entry(look: &Look, path: &str, at: usize, work: &Work) -> Result<Entry, &'sta
     Ok(Entry { json, bytes })
 }
 
-/// The standard wants the name in the frontmatter, in its form, and a description.
+/// Checks that the frontmatter has a description and a name in the standard's form, as the standard demands.
 fn check_names(skill: &Skill, frontmatter: &JsonObject) -> Result<(), &'static str> {
     let text = |key: &str| frontmatter.get(key).and_then(Value::as_str);
     if text("name") != Some(skill.name()) {

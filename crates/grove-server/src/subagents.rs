@@ -21,11 +21,11 @@ use tokio::time::Instant;
 
 use crate::host_facts::host_facts;
 
-/// What a result says of a run for programs, beside the text for models.
+/// The key of `_meta` for the facts of a run for programs, beside the text for models.
 const RUN_META: &str = "grove/run";
-/// How often the journal is asked whether something is new.
+/// The time between two checks for a new version of the journal.
 const POLL: Duration = Duration::from_millis(25);
-/// How often it is looked even though nothing is new: somebody has to see to it that the work is done.
+/// The longest time between two looks at a run even if the journal is unchanged: a look also ensures that the work goes on.
 const LOOK: Duration = Duration::from_secs(2);
 
 fn into_result(answer: SubagentAnswer) -> CallToolResult {
@@ -49,14 +49,14 @@ fn into_result(answer: SubagentAnswer) -> CallToolResult {
 #[derive(Debug, Default)]
 pub(crate) struct UnderWay(Mutex<BTreeMap<String, CallState>>);
 
-/// How far a call is.
+/// The progress of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum CallState {
-    /// Nobody knows yet what comes of it.
+    /// The call has begun, and its outcome is not known yet.
     Begun,
-    /// It waits for a run that stops with it.
+    /// The call waits for a run that stops with it.
     Awaits(String),
-    /// Its caller does not want it any more.
+    /// The caller has cancelled the call.
     Cancelled,
 }
 
@@ -65,7 +65,7 @@ impl UnderWay {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hears that a call was cancelled, and gives the run that stops with it.
+    /// Marks a call as cancelled, and returns the run that stops with it.
     pub(crate) fn cancel(&self, call: &RequestId) -> Option<String> {
         let mut calls = self.calls();
         let state = calls.get_mut(&call.to_string())?;
@@ -75,7 +75,7 @@ impl UnderWay {
         }
     }
 
-    /// A call waits for a run that stops with it. Says whether it was cancelled before anybody knew the run.
+    /// Marks a call as waiting for a run that stops with it. Returns true if it was cancelled before the run was known.
     fn awaits(&self, call: &str, run: &str) -> bool {
         let mut calls = self.calls();
         let state = calls.get_mut(call);
@@ -87,7 +87,7 @@ impl UnderWay {
     }
 }
 
-/// A call that is under way as long as this is there.
+/// A guard that keeps a call under way until it is dropped.
 struct Entered<'a> {
     under_way: &'a UnderWay,
     call: String,
@@ -104,7 +104,7 @@ impl<'a> Entered<'a> {
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         let mut calls = self.under_way.calls();
-        // Whoever cancelled it may not have been heard yet: then the run is still to be found here.
+        // A cancellation may arrive after this, and it has to find the run here.
         if !matches!(calls.get(&self.call), Some(CallState::Awaits(_))) {
             calls.remove(&self.call);
         }
@@ -128,7 +128,7 @@ pub(crate) fn tool() -> Tool {
     Tool::new(name, description, schema).with_annotations(annotations)
 }
 
-/// Answers a call.
+/// Answers a call of the tool.
 pub(crate) async fn answer(
     engine: &Arc<Engine>,
     under_way: &UnderWay,
@@ -136,7 +136,7 @@ pub(crate) async fn answer(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
     let mut arguments = arguments.unwrap_or_default();
-    // Some hosts send every parameter, with nothing for those that were left out.
+    // Some hosts send every parameter, with null for those that were left out.
     arguments.retain(|_, value| !value.is_null());
     let call = SubagentCall {
         host: host_facts(context, &arguments),
@@ -211,7 +211,7 @@ async fn wait(
     }
 }
 
-/// Tells a client that asked for it how far a run is: the number of its last event, and what that was.
+/// Sends the progress of a run to a client that asked for it: the number and the text of its last event.
 async fn tell_progress(context: &RequestContext<RoleServer>, seq: u64, line: &str) {
     let Some(token) = context.meta.get_progress_token() else {
         return;
@@ -221,7 +221,7 @@ async fn tell_progress(context: &RequestContext<RoleServer>, seq: u64, line: &st
         reason = "events are far fewer than a float counts exactly"
     )]
     let param = ProgressNotificationParam::new(token, seq as f64);
-    // A client that cannot be told still gets its result.
+    // A client that cannot take the notification still gets its result.
     let _ = context
         .peer
         .notify_progress(param.with_message(one_line(line)))

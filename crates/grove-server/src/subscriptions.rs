@@ -1,7 +1,7 @@
-//! Single resources that clients want to hear of: skills' files and runs.
+//! Subscriptions of clients to single resources: files of skills, and runs.
 //!
-//! A resource that is not there yet may be wanted too: its coming is a change. What is looked at is whether it is another one
-//! than the last time; a client that is told of a change reads it to see which.
+//! A resource that does not exist yet can be subscribed to as well: its coming is a change. Only a digest of a resource is
+//! compared with the last one; a client that is notified of a change reads the resource to see it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,19 +18,19 @@ use crate::changes::Changes;
 use crate::resources;
 use crate::server::Served;
 
-/// Resources that one connection may want to hear of.
+/// The most resources that one connection can subscribe to.
 const MOST: usize = 64;
-/// The longest name of one.
+/// The longest URI of a resource, in bytes.
 const LONGEST: usize = 2_048;
-/// How often the journal is asked whether something is new.
+/// The time between two checks for a new version of the journal.
 const POLL: Duration = Duration::from_millis(50);
-/// How often files beside a skill's own are looked at: nobody watches them.
+/// The time between two looks at files beside a skill's own, which no watcher follows.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// What a resource was when it was looked at; none when it was not there.
+/// The digest of a resource; none when it does not exist.
 pub(crate) type Stamp = Option<Digest>;
 
-/// The resources that one connection wants to hear of.
+/// The resources that one connection has subscribed to, each with its last digest.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted(Arc<Mutex<BTreeMap<String, Stamp>>>);
 
@@ -39,7 +39,7 @@ impl Wanted {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wants one more. Says whether it is the first.
+    /// Adds a resource. Returns true if it is the first.
     pub(crate) fn add(&self, uri: &str, stamp: Stamp) -> Result<bool, ErrorData> {
         let mut stamps = self.stamps();
         if uri.len() > LONGEST || (stamps.len() >= MOST && !stamps.contains_key(uri)) {
@@ -57,12 +57,12 @@ impl Wanted {
         self.stamps().remove(uri);
     }
 
-    /// Takes out what one was when it was wanted.
+    /// Removes a resource, and returns its digest.
     pub(crate) fn take(&self, uri: &str) -> Option<Stamp> {
         self.stamps().remove(uri)
     }
 
-    /// Looks at all of them, and gives those that are not what they were.
+    /// Looks at all resources, and returns those that have changed.
     fn changed(&self, served: &Served) -> Vec<String> {
         let known: Vec<(String, Stamp)> = {
             let stamps = self.stamps();
@@ -77,7 +77,7 @@ impl Wanted {
             if now == before {
                 continue;
             }
-            // Whoever does not want it any more is not told.
+            // A resource that was unsubscribed in the meantime is left out.
             if let Some(known) = self.stamps().get_mut(&uri) {
                 *known = now;
                 changed.push(uri);
@@ -92,7 +92,7 @@ impl Wanted {
     }
 }
 
-/// What a resource is now.
+/// Returns the present digest of a resource.
 pub(crate) fn stamp(served: &Served, uri: &str) -> Stamp {
     if let Some(run) = resources::run_of(uri) {
         let seq = served.engine.as_ref()?.run_json(run)?.1;
@@ -101,7 +101,7 @@ pub(crate) fn stamp(served: &Served, uri: &str) -> Stamp {
     resources::bytes_of(&served.library, uri).map(|bytes| Digest::of(&bytes))
 }
 
-/// Waits until some of them changed, and names those; nothing when nothing will ever change again.
+/// Waits until some resources have changed, and returns those; none when nothing will ever change again.
 pub(crate) async fn next(
     served: &Served,
     wanted: &Wanted,
@@ -133,7 +133,7 @@ pub(crate) async fn next(
     }
 }
 
-/// Tells a client of every change until one of both is gone.
+/// Notifies a client of every changed resource until the client or the library is gone.
 pub(crate) async fn tell(
     peer: Peer<RoleServer>,
     served: Served,

@@ -12,7 +12,7 @@ const BYTES: usize = 32;
 pub struct Token(String);
 
 impl Token {
-    /// A new secret; none when the system has no randomness to give.
+    /// Returns a new secret; none when the system has no randomness to give.
     pub fn generate() -> Option<Self> {
         let mut bytes = [0; BYTES];
         getrandom::fill(&mut bytes).ok()?;
@@ -23,12 +23,12 @@ impl Token {
         Some(Self(text))
     }
 
-    /// The secret itself.
+    /// Returns the secret as text.
     pub fn secret(&self) -> &str {
         &self.0
     }
 
-    /// Whether a text is the secret. The time it takes says nothing about how much of it was right.
+    /// Returns true if a text is the secret. The time that it takes does not tell how much of the text is right.
     pub fn is(&self, text: &[u8]) -> bool {
         let own = self.0.as_bytes();
         let differs = own

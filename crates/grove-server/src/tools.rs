@@ -1,4 +1,4 @@
-//! The two tools: `skill` gives instructions, `skills` gives the catalog.
+//! The tools for skills: `skill` gives instructions, `skills` gives the catalog.
 
 use std::fmt::Write as _;
 
@@ -21,12 +21,12 @@ pub(crate) const SKILL: &str = "skill";
 /// The tool that gives the catalog.
 pub(crate) const SKILLS: &str = "skills";
 
-/// Skills that a search gives when nothing else was said.
+/// The number of skills that a search returns by default.
 const FOUND: usize = 10;
-/// Skills that a search gives at most.
+/// The most skills that a search returns.
 const MOST_FOUND: usize = 50;
 
-/// Both tools. Every host puts them into every request, so each word here is paid for again and again.
+/// Returns both tools. Every host puts them into every request, so each word here costs tokens every time.
 pub(crate) fn all() -> Vec<Tool> {
     let skill = json!({
         "type": "object",
@@ -91,7 +91,7 @@ fn object(value: Value) -> JsonObject {
     }
 }
 
-/// What a model says to the tool `skill`.
+/// The arguments of the tool `skill`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct SkillRequest {
@@ -126,33 +126,33 @@ impl Default for Words {
     }
 }
 
-/// What the host that asks lists to its model by itself.
+/// The skills that the calling host lists to its model itself.
 #[derive(Debug, Default)]
 pub(crate) struct ListedByHost {
-    /// The host's title.
+    /// The title of the host.
     pub(crate) title: String,
-    /// The addresses of skills.
+    /// The addresses of the skills.
     pub(crate) addresses: Vec<String>,
 }
 
-/// What a model says to the tool `skills`.
+/// The arguments of the tool `skills`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct SkillsRequest {
     since: Option<String>,
 }
 
-/// Arguments read as what a tool takes, or what is wrong with them in words for the model.
+/// Returns the arguments in the form that a tool takes, or their fault in words for the model.
 pub(crate) fn read<T: for<'a> Deserialize<'a>>(arguments: Option<JsonObject>) -> Result<T, String> {
     let mut arguments = arguments.unwrap_or_default();
-    // Some hosts send every parameter, with nothing for those that were left out.
+    // Some hosts send every parameter, with null for those that were left out.
     arguments.retain(|_, value| !value.is_null());
     serde_json::from_value(Value::Object(arguments))
         .map_err(|error| format!("the arguments are not what this tool takes: {error}"))
 }
 
 impl SkillRequest {
-    /// Does what was asked, in the session of one connection.
+    /// Answers the call in the session of one connection.
     pub(crate) fn answer(
         self,
         library: &ServedLibrary,
@@ -170,7 +170,7 @@ impl SkillRequest {
             return Ok(library.find(look, &words, limit));
         }
         let name = self.name.ok_or("give the `name` of a skill or group")?;
-        // A slash in front is how people call: here it is a model that asks, whatever it writes.
+        // A leading slash is the form in which people call a skill; here the caller is a model, even if it writes one.
         let typed = name.trim().trim_start_matches('/');
         let words = match self.arguments {
             Words::List(words) => words,
@@ -208,7 +208,7 @@ impl SkillRequest {
     }
 }
 
-/// What a model reads, and what became of the arguments that it gave.
+/// Returns the text for the model, with notes on arguments that were not used.
 fn with_notes(activated: Activated) -> String {
     let mut text = activated.text;
     let unused = |finding: &&Diagnostic| finding.code == Code::ArgumentsUnused;
@@ -219,7 +219,7 @@ fn with_notes(activated: Activated) -> String {
 }
 
 impl SkillsRequest {
-    /// The catalog of a connection's session, or what changed in it.
+    /// Returns the catalog of a connection's session, or the changes in it.
     pub(crate) fn answer(
         self,
         look: &Look,
@@ -271,7 +271,7 @@ impl SkillsRequest {
     }
 }
 
-/// What a tool gave as the protocol carries it: an error is for the model to read, too.
+/// Returns the answer of a tool in the protocol's form: an error is for the model to read, too.
 pub(crate) fn result(answer: Result<String, String>) -> CallToolResult {
     let content = |text: &str| vec![ContentBlock::text(without_controls(text).into_owned())];
     match answer {

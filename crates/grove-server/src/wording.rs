@@ -1,4 +1,4 @@
-//! What a model is told when it cannot have what it asked for.
+//! Messages for a model that cannot have what it asked for.
 
 use grove_catalog::address;
 use grove_catalog::disclosure::Refusal;
@@ -7,7 +7,7 @@ use grove_catalog::state::Reason;
 use grove_skills::disclosure::DisclosureError;
 use grove_spec::text::one_line;
 
-/// An error in words, with what to do next.
+/// Returns an error in words, with a hint for the next step.
 pub(crate) fn explain(error: &DisclosureError, typed: &str) -> String {
     match error {
         DisclosureError::Refused { snapshot, refusal } => refused(snapshot, refusal, typed),
@@ -29,7 +29,7 @@ fn refused(snapshot: &Snapshot, refusal: &Refusal, raw: &str) -> String {
     match refusal {
         Refusal::Unknown(near) => unknown(snapshot, near, raw),
         Refusal::Several(all) => {
-            // Those that are kept for people are nobody's business here.
+            // Skills that are reserved for people are not named to a model.
             let open = |skill: &&Skill| skill.content.flags().model_invocable;
             let skills = all.iter().filter_map(|at| skill(*at)).filter(open);
             let addresses: Vec<String> = skills.map(|skill| snapshot.address(skill)).collect();
@@ -76,7 +76,7 @@ fn unknown(snapshot: &Snapshot, near: &[String], typed: &str) -> String {
     })
 }
 
-/// That a skill is there and was not read, if so.
+/// Returns a message if the skill exists but was not read.
 pub(crate) fn unread(snapshot: &Snapshot, typed: &str) -> Option<String> {
     let reason = address::unread(snapshot, typed)?;
     Some(format!("{}; {}", reason.message, reason.fix))

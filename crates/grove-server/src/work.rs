@@ -1,4 +1,4 @@
-//! Work of a request on a thread of its own, with progress out and cancellation in.
+//! The work of a request on a thread of its own, with progress and cancellation.
 
 use rmcp::model::ProgressNotificationParam;
 use rmcp::service::RequestContext;
@@ -6,21 +6,21 @@ use rmcp::{ErrorData, RoleServer};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// What work says and hears while it goes on.
+/// A handle by which work reports its progress and sees that it was cancelled.
 #[derive(Debug)]
 pub(crate) struct Work {
     cancelled: CancellationToken,
-    /// Steps done and steps in all. Only the last one counts, so a slow client costs nothing.
+    /// The steps done and the steps in all. Only the last value is kept, so a slow client costs nothing.
     progress: watch::Sender<(usize, usize)>,
 }
 
 impl Work {
-    /// Whether nobody wants the result any more.
+    /// Returns true if the client has cancelled the request.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.is_cancelled()
     }
 
-    /// Says how far it is.
+    /// Reports the steps that are done.
     pub(crate) fn done(&self, steps: usize, of: usize) {
         self.progress.send_replace((steps, of));
     }
@@ -52,7 +52,7 @@ pub(crate) async fn run<T: Send + 'static>(
                 if let (Some(token), true) = (&token, of > 0) {
                     let param = ProgressNotificationParam::new(token.clone(), count(steps));
                     let param = param.with_total(count(of));
-                    // A client that cannot be told still gets its result.
+                    // A client that cannot take the notification still gets its result.
                     let _ = context.peer.notify_progress(param).await;
                 }
             }

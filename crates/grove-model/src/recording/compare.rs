@@ -1,4 +1,4 @@
-//! When two requests are the same, and what differs when they are not.
+//! The comparison of two requests, and the words for their difference.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,23 +7,23 @@ use crate::error::prefix;
 use crate::request::{Block, ModelRequest, Role};
 use crate::wire::Api;
 
-/// How much of a text is shown beside another.
+/// The bytes of a text that are shown beside another.
 const SHOWN: usize = 60;
 
-/// What of a request is compared.
+/// The parts of a request that are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Conversation {
-    /// The interface by which an agent program asked; none for what is asked here.
+    /// The interface by which an agent program asked; none for a request of Grove's own.
     passed_on: Option<Api>,
     /// The system text and the first message.
     told: [String; 2],
-    /// What the model said and called before.
+    /// The words and calls of the model in earlier turns.
     turns: Vec<Turn>,
-    /// What it was answered: the results of its calls, and words after the first message.
+    /// The answers to the model: the results of its calls, and words after the first message.
     results: Vec<ToldLater>,
 }
 
-/// What a model said and called in one answer.
+/// The words and calls of a model in one answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Turn {
     pub(super) text: String,
@@ -41,14 +41,14 @@ impl Turn {
 
 #[derive(Debug, Clone, PartialEq)]
 struct ToldLater {
-    /// `the result of read`, `a later message`.
+    /// The words for it in a difference: `the result of read`, `a later message`.
     what: String,
     content: String,
     is_error: bool,
 }
 
 impl Conversation {
-    /// Of a request with sorted keys and placeholders.
+    /// Returns the conversation of a request with sorted keys and placeholders.
     pub(super) fn of(request: &ModelRequest) -> Self {
         let mut conversation = Self {
             passed_on: None,
@@ -101,7 +101,7 @@ impl Conversation {
         conversation
     }
 
-    /// Of what an agent program asked.
+    /// Returns the conversation of a request that an agent program made.
     pub(super) fn passed_on(api: Api, told: [String; 2], turns: Vec<Turn>) -> Self {
         Self {
             passed_on: Some(api),
@@ -111,13 +111,13 @@ impl Conversation {
         }
     }
 
-    /// Whether an answer to one is an answer to the other.
+    /// Returns true if an answer to one is an answer to the other.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let is_alike = self.passed_on == other.passed_on;
         is_alike && self.told == other.told && self.turns == other.turns
     }
 
-    /// How much of it two conversations have in common: the more, the better a difference says what is wrong.
+    /// Returns the amount that two conversations have in common: the more, the better a difference says what is wrong.
     pub(super) fn likeness(&self, other: &Self) -> (bool, usize, usize) {
         let told = self
             .told
@@ -130,7 +130,7 @@ impl Conversation {
         (is_alike, told, turns.take_while(|(a, b)| a == b).count())
     }
 
-    /// The first thing in which a conversation differs from the recorded one.
+    /// Returns the first difference of a conversation from the recorded one.
     pub(super) fn difference(&self, recorded: &Self) -> String {
         if self.passed_on != recorded.passed_on {
             return "nobody asked by this interface".to_owned();
@@ -159,7 +159,7 @@ impl Conversation {
         format!("it comes after {now} turns of the model, and the recorded one after {then}")
     }
 
-    /// Everything that was told later and differs from what was recorded.
+    /// Returns the differences of all results and later messages from the recorded ones.
     pub(super) fn differing_results(&self, recorded: &Self) -> Vec<String> {
         let mut differences: Vec<String> = self
             .results
@@ -197,7 +197,7 @@ fn calls(calls: &[(String, Value)]) -> String {
     calls.join("; ")
 }
 
-/// Two texts where they begin to differ.
+/// Returns both texts around the place where they begin to differ.
 fn beside(what: &str, recorded: &str, now: &str) -> String {
     let same = recorded
         .bytes()

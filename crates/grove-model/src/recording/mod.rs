@@ -1,8 +1,8 @@
-//! Recordings: what a model was asked and what it answered, one exchange a line, to be played again.
+//! Recordings of requests to a model and of its answers, one exchange a line, to be played again.
 //!
-//! A recording is made on one machine and played on another, so folders and run ids stand in it as placeholders. Compared
-//! are what the model was told, what it had said and what it had called; what tools came to may differ from one machine
-//! to the next and is worth a warning.
+//! A recording is made on one machine and played on another, so folders and run ids stand in it as placeholders. A request
+//! is compared by its system text, its first message, and the words and calls of the model before it; results of tools may
+//! differ from one machine to the next, and a difference gives a warning.
 
 mod compare;
 mod passed_on;
@@ -22,7 +22,7 @@ use crate::answer::ModelAnswer;
 use crate::error::ModelError;
 use crate::request::{ModelRequest, canonical};
 
-/// The first line of a recording.
+/// The format that the first line of a recording names.
 const FORMAT: &str = "grove.recording/1";
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -51,34 +51,34 @@ enum Outcome {
     Error(ModelError),
 }
 
-/// Why a recording has no answer.
+/// The reason for which a recording has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "why", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ReplayError {
-    /// It cannot be read.
+    /// A line of the recording cannot be read.
     #[error("line {line} of the recording cannot be read: {reason}")]
     Damaged {
-        /// Which line, counted from one.
+        /// The number of the line, counted from one.
         line: usize,
-        /// Why.
+        /// The fault of the line.
         reason: String,
     },
-    /// Nothing like it was asked.
+    /// The recording has no such request.
     #[error("the recording has no such request: {difference}")]
     NotRecorded {
-        /// What differs from the most similar one.
+        /// The difference from the most similar request.
         difference: String,
     },
-    /// It was asked more often than it was recorded.
+    /// The request came more often than it was recorded.
     #[error("the recording has {times} such requests, and this is one more")]
     UsedUp {
-        /// How often it was recorded.
+        /// The number of times that it was recorded.
         times: usize,
     },
-    /// A tool came to something else, and that was not to be.
+    /// The result of a tool differs, and the recording is played strictly.
     #[error("{difference}")]
     ResultDiffers {
-        /// What differs.
+        /// The difference from the recorded result.
         difference: String,
     },
 }

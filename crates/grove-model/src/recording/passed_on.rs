@@ -1,8 +1,8 @@
-//! What an agent program asks its provider and is answered, as a part of a recording.
+//! The requests of an agent program to its provider and their answers, as a part of a recording.
 //!
-//! Of a request are kept what the child is told, if it is about that, and what the model said and called before: the rest is
-//! the program's own and differs from one version and one day to the next. The answer is kept as the provider sent it, but
-//! for texts in pieces, which are put together so that no folder is cut in two.
+//! A request is kept as the texts that the child is told, if it contains them, and the words and calls of the model before:
+//! the rest is the program's own and differs from one version and one day to the next. The answer is kept as the provider
+//! sent it, but pieces of a text are put together so that no folder is cut in two.
 
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use super::compare::{Conversation, Turn};
 use crate::sse::EventLines;
 use crate::wire::Api;
 
-/// An answer longer than this is none.
+/// The longest event of an answer that is recorded, in bytes.
 const LONGEST_ANSWER: usize = 64 << 20;
 
 /// One line of a recording.
@@ -20,13 +20,13 @@ const LONGEST_ANSWER: usize = 64 << 20;
 #[serde(rename_all = "camelCase")]
 pub(super) struct PassedOn {
     pub(super) api: Api,
-    /// The system text and the message; empty for a request that is about something else.
+    /// The system text and the message; empty for a request that does not contain the message.
     told: [String; 2],
     turns: Vec<Turn>,
     pub(super) answer: PassedAnswer,
 }
 
-/// What the provider sent.
+/// The answer that the provider sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PassedAnswer {
@@ -34,7 +34,7 @@ pub(super) struct PassedAnswer {
     /// The events of a stream.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     events: Vec<PassedEvent>,
-    /// What is no stream.
+    /// The body of an answer that is not a stream.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     body: Value,
 }
@@ -51,7 +51,7 @@ impl PassedOn {
         Conversation::passed_on(self.api, self.told.clone(), self.turns.clone())
     }
 
-    /// A request of a program, before it is answered.
+    /// Returns the record of a program's request, before it is answered.
     pub(super) fn asked(api: Api, body: &[u8], told: &[String; 2]) -> Self {
         let request: Value = serde_json::from_slice(body).unwrap_or_default();
         let is_told = has_text(&request, told[1].trim());
@@ -73,7 +73,7 @@ impl PassedOn {
 }
 
 impl PassedAnswer {
-    /// What came, to its end.
+    /// Returns the record of an answer that came to its end.
     pub(super) fn of(status: StatusCode, is_stream: bool, bytes: &[u8]) -> Self {
         let mut answer = Self {
             status: status.as_u16(),
@@ -85,7 +85,7 @@ impl PassedAnswer {
             return answer;
         }
         let mut lines = EventLines::new(LONGEST_ANSWER);
-        // One that is too large is cut here as it is for whoever counts.
+        // An event that is too large ends the record here, as it ends the count of tokens in the relay.
         let _ = lines.push(bytes, |event| {
             let event = PassedEvent {
                 name: event.name,
@@ -112,7 +112,7 @@ impl PassedAnswer {
         }
     }
 
-    /// The bytes that a program reads.
+    /// Returns the bytes that a program reads.
     pub(super) fn bytes(&self) -> Vec<u8> {
         if self.events.is_empty() {
             return text_of(&self.body).into_bytes();
@@ -134,7 +134,7 @@ impl PassedAnswer {
     }
 }
 
-/// Where the formats have pieces of text.
+/// The JSON pointers at which the formats have pieces of text.
 const PIECES: [&str; 6] = [
     "/delta/text",
     "/delta/partial_json",
@@ -143,11 +143,11 @@ const PIECES: [&str; 6] = [
     "/choices/0/delta/content",
     "/choices/0/delta/tool_calls/0/function/arguments",
 ];
-/// What differs in every event and says nothing.
+/// The keys that differ in every event and say nothing.
 const COUNTS: [&str; 2] = ["sequence_number", "obfuscation"];
 
 impl PassedEvent {
-    /// Takes another event's piece of text as the end of its own, where the two differ in nothing else.
+    /// Appends the next event's piece of text to its own, if the two differ in nothing else; returns true if it did.
     fn takes(&mut self, next: &Self) -> bool {
         let piece = |event: &Value| {
             let found = PIECES.into_iter().find_map(|path| {
@@ -194,7 +194,7 @@ fn has_text(value: &Value, text: &str) -> bool {
     }
 }
 
-/// What the model said and called before, by the body of a request.
+/// Returns the earlier words and calls of the model from the body of a request.
 fn turns(api: Api, request: &Value) -> Vec<Turn> {
     let items = match api {
         Api::OpenaiResponses => &request["input"],
@@ -214,7 +214,7 @@ fn turns(api: Api, request: &Value) -> Vec<Turn> {
         match item["type"].as_str() {
             Some("function_call") => said.calls.push(call(&item["name"], &item["arguments"])),
             Some("custom_tool_call") => said.calls.push(call(&item["name"], &item["input"])),
-            // Thoughts are neither said nor called, and belong to a turn.
+            // Thoughts are neither words nor calls, and do not end a turn.
             Some("reasoning") => continue,
             _ if item["role"] == "assistant" => {
                 match &item["content"] {

@@ -1,4 +1,4 @@
-//! What differs from one machine and one run to the next, and the words that stand for it.
+//! The folders and ids that differ from one machine and one run to the next, and the placeholders for them.
 
 use serde_json::Value;
 
@@ -13,23 +13,23 @@ pub struct Places {
     pub project: Option<String>,
     /// The home of its user.
     pub home: Option<String>,
-    /// Where Grove keeps its state.
+    /// The folder of Grove's state.
     pub state: Option<String>,
-    /// Where temporary files are.
+    /// The folder of temporary files.
     pub temp: Option<String>,
 }
 
-/// Shorter texts stand in others by chance.
+/// The shortest text that is replaced: shorter ones stand in other texts by chance.
 const SHORTEST: usize = 2;
 
 impl Places {
-    /// A value with placeholders.
+    /// Puts placeholders into a value.
     pub(super) fn hide(&self, value: &mut Value) {
         let known = self.known();
         each_text(value, &mut |text| hide_in(text, &known));
     }
 
-    /// A value with what its placeholders stand for here.
+    /// Replaces the placeholders of a value with the texts that they stand for here.
     pub(super) fn show(&self, value: &mut Value) {
         let known = self.known();
         each_text(value, &mut |text| {
@@ -41,7 +41,7 @@ impl Places {
         });
     }
 
-    /// Texts and their placeholders, the longest first: one folder may lie in another.
+    /// Returns the texts and their placeholders, the longest first: one folder may lie in another.
     fn known(&self) -> Vec<(&str, &'static str)> {
         let ids = self.run_ids.iter().map(|id| (id.as_str(), "{grove:run}"));
         let folders = [
@@ -73,7 +73,7 @@ fn each_text(value: &mut Value, change: &mut impl FnMut(&mut String)) {
     }
 }
 
-/// Puts placeholders for what stands as a whole word: `/root` is not a part of `/rooted` and not of `/a/root`.
+/// Puts placeholders for texts that stand as whole words: `/root` is not replaced in `/rooted` or in `/a/root`.
 fn hide_in(text: &mut String, known: &[(&str, &'static str)]) {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     for (place, placeholder) in known {

@@ -1,4 +1,4 @@
-//! Playing a recording.
+//! The player of a recording, which answers in place of a provider.
 
 use std::io::{BufRead, Read as _};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,17 +21,17 @@ use crate::wire::Api;
 /// The longest line: an answer of the largest size with the request before it.
 const LONGEST_LINE: u64 = 256 << 20;
 
-/// A recording, for everybody who is answered from it: equal requests are answered in their order, whoever asks.
+/// A recording that all its players share: equal requests are answered in their order, whichever player asks.
 #[derive(Debug)]
 pub struct Tape {
     exchanges: Vec<Recorded>,
-    /// Which of them were played.
+    /// For each exchange, true if it was played.
     played: Mutex<Vec<bool>>,
-    /// Whether a tool that comes to something else is an error.
+    /// True if a different result of a tool is an error.
     is_strict: bool,
 }
 
-/// Answers one child as a model did before.
+/// A player that answers one child from a recording.
 #[derive(Debug, Clone)]
 pub struct Player {
     tape: Arc<Tape>,
@@ -113,7 +113,7 @@ impl Tape {
         })
     }
 
-    /// The answer that was recorded, and what to say about it.
+    /// Returns the recorded answer, and the differences to warn of.
     fn play(
         &self,
         conversation: &Conversation,
@@ -154,7 +154,7 @@ impl Tape {
 }
 
 impl Player {
-    /// Answers a child that works in these places.
+    /// Returns a player for a child that works in these places.
     pub const fn new(tape: Arc<Tape>, places: Places) -> Self {
         Self { tape, places }
     }
@@ -174,7 +174,7 @@ impl Player {
         }
     }
 
-    /// The answer to a program's request: status, kind and bytes.
+    /// Returns the answer to a program's request: status, content type and bytes.
     pub(crate) fn pass_on(
         &self,
         api: Api,
@@ -193,11 +193,11 @@ impl Player {
     }
 }
 
-/// What has other texts in the same form and the same order.
+/// Returns the value with its texts changed; its form and order stay.
 fn changed<T: Serialize + DeserializeOwned + Clone>(of: &T, change: impl FnOnce(&mut Value)) -> T {
     let mut value = as_json(of);
     change(&mut value);
-    // It was made from such a one just now.
+    // This cannot fail: the JSON was made from the same type just now.
     serde_json::from_value(value).unwrap_or_else(|_| of.clone())
 }
 
@@ -227,13 +227,13 @@ impl ModelClient for Player {
     }
 }
 
-/// Whether a recording was begun again in the same file, perhaps behind a line that was cut. No exchange ends like that.
+/// Returns true if a recording begins again in this line, perhaps behind a cut one. No exchange ends with a heading.
 fn is_begun_again(line: &[u8]) -> bool {
     line.trim_ascii_end()
         .ends_with(heading().to_string().as_bytes())
 }
 
-/// Tells the parts of an answer as if they came now.
+/// Sends the parts of an answer as events, as if they came now.
 fn tell(answer: &ModelAnswer, on_event: &mut OnEvent<'_>) {
     for (block, part) in (0..).zip(&answer.blocks) {
         match part.clone() {

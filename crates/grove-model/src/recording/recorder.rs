@@ -1,4 +1,4 @@
-//! Recording what a model is asked and answers.
+//! The recorder of requests and answers.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -15,9 +15,9 @@ use crate::error::ModelError;
 use crate::request::{Block, ModelRequest, canonical};
 use crate::wire::Api;
 
-/// Where a recording goes. A line is whole and ends with its line end; lines of several askers do not mix.
+/// The destination of a recording. A line is whole and ends with its line end; lines of several recorders do not mix.
 pub trait RecordingSink: Send + Sync {
-    /// Adds a line.
+    /// Adds a line to the recording.
     fn append(&self, line: &str) -> io::Result<()>;
 }
 
@@ -35,7 +35,7 @@ impl<S: RecordingSink + ?Sized> RecordingSink for Arc<S> {
     }
 }
 
-/// Asks another and writes down what comes.
+/// A client that asks another one and records its answers.
 #[derive(Debug)]
 pub struct Recorder<C, S> {
     inner: C,
@@ -44,7 +44,7 @@ pub struct Recorder<C, S> {
 }
 
 impl<C: ModelClient, S: RecordingSink> Recorder<C, S> {
-    /// Begins a recording of what `inner` answers, also behind one that is in the same file.
+    /// Begins a recording of the answers of `inner`, also behind one that is in the same file.
     pub fn new(inner: C, sink: S, places: Places) -> io::Result<Self> {
         sink.append(&format!("{}\n", heading()))?;
         Ok(Self {
@@ -60,7 +60,7 @@ impl<C: ModelClient, S: RecordingSink> Recorder<C, S> {
             outcome,
         };
         let mut line = canonical(&exchange);
-        // What a model gives keeps the order of its keys: what others are told of it would be another text without it.
+        // Arguments keep the order of the model's keys: a text that quotes them would differ if they were sorted.
         if let Outcome::Answer(answer) = exchange.outcome {
             for (at, block) in answer.blocks.into_iter().enumerate() {
                 let place = line.pointer_mut(&format!("/answer/blocks/{at}/input"));
@@ -85,7 +85,7 @@ impl<C: ModelClient, S: RecordingSink> ModelClient for Recorder<C, S> {
             let answer = self.inner.ask(request, on_event, cancel).await;
             let outcome = match &answer {
                 Ok(answer) => Outcome::Answer(answer.clone()),
-                // Nobody would want to play that.
+                // A cancelled request has no answer that could be played.
                 Err(ModelError::Cancelled) => return answer,
                 Err(error) => Outcome::Error(error.clone()),
             };
@@ -99,7 +99,7 @@ impl<C: ModelClient, S: RecordingSink> ModelClient for Recorder<C, S> {
     }
 }
 
-/// Writes down what an agent program asks and is answered.
+/// A recorder of an agent program's requests and answers.
 #[derive(Clone)]
 pub(crate) struct PassingRecord {
     sink: Arc<dyn RecordingSink>,
@@ -118,7 +118,7 @@ impl PassingRecord {
         Ok(Self { sink, places })
     }
 
-    /// A request, whose answer is to come.
+    /// Begins the record of a request, whose answer is to come.
     pub(crate) fn asked(&self, api: Api, body: &[u8], told: &[String; 2]) -> PassingAnswer {
         PassingAnswer {
             record: self.clone(),
@@ -128,7 +128,7 @@ impl PassingRecord {
     }
 }
 
-/// An answer on its way to a program; one that is cut is not written down.
+/// An answer on its way to a program; one that is cut is not recorded.
 #[derive(Debug)]
 pub(crate) struct PassingAnswer {
     record: PassingRecord,
@@ -141,7 +141,7 @@ impl PassingAnswer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Writes it down; the program has its answer, whether or not this succeeds.
+    /// Records the answer; the program has it even if this fails.
     pub(crate) fn end(mut self, status: StatusCode, is_stream: bool) {
         self.asked.answer = PassedAnswer::of(status, is_stream, &self.bytes);
         let mut line = canonical(&self.asked);

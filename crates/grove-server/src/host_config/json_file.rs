@@ -1,20 +1,20 @@
-//! The server as a member of a JSON file: `mcpServers.grove`, or what the host has in its place.
+//! The server as a member of a JSON file: `mcpServers.grove`, or the host's own name for that member.
 //!
-//! The file is checked by a parser and then cut by positions, so that all its other bytes stay.
+//! A parser checks the file, which is then edited by byte positions, so that all its other bytes stay.
 
 use serde_json::{Value, json};
 
 use super::NAME;
 
-/// What is entered.
+/// The entry for the server.
 pub(super) struct Entry {
     /// The member of the file that has all servers.
     pub(super) servers: &'static str,
-    /// How the server is started, as the host has it.
+    /// The command that starts the server, in the host's form.
     pub(super) value: Value,
 }
 
-/// The file with the server.
+/// Returns the file with the server in it.
 pub(super) fn with_server(text: &str, entry: &Entry) -> Result<String, String> {
     let Entry { servers, value } = entry;
     if text.trim().is_empty() {
@@ -42,7 +42,7 @@ pub(super) fn with_server(text: &str, entry: &Entry) -> Result<String, String> {
     }
 }
 
-/// The file without the server.
+/// Returns the file without the server.
 pub(super) fn without_server(text: &str, servers: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         return Ok(text.to_owned());
@@ -69,7 +69,7 @@ fn check(text: &str, servers: &str) -> Result<(), String> {
     }
 }
 
-/// A stretch of the text, in bytes.
+/// A range of the text, in bytes.
 type Span = (usize, usize);
 
 fn slice(text: &str, span: Span) -> Option<&str> {
@@ -88,20 +88,20 @@ struct Member {
     value: Span,
 }
 
-/// The members of one object, with where they are.
+/// The members of one object, with their positions.
 struct Members {
     members: Vec<Member>,
-    /// From behind the opening brace to the closing one.
+    /// The range between the opening and the closing brace.
     inside: Span,
 }
 
 impl Members {
-    /// The last member of a name, which is the one that readers take.
+    /// Returns the last member of a name, which is the one that readers take.
     fn get(&self, key: &str) -> Option<&Member> {
         self.members.iter().rev().find(|member| member.key == key)
     }
 
-    /// What is in front of the first member on its line; the object's own and two blanks when it has none.
+    /// Returns the indent of the first member; the object's own and two blanks when it has none.
     fn indent(&self, text: &str) -> String {
         if let Some(first) = self.members.first() {
             let gap = text.get(self.inside.0..first.whole.0).unwrap_or_default();
@@ -124,7 +124,7 @@ impl Members {
             || self.members.is_empty()
     }
 
-    /// The text with a further member at the end of this object.
+    /// Returns the text with a further member at the end of this object.
     fn with(&self, text: &str, key: &str, value: &Value) -> String {
         let key = Value::from(key);
         if !self.is_on_lines(text) {
@@ -144,7 +144,7 @@ impl Members {
         }
     }
 
-    /// What to cut so that a member is gone with its comma and its blanks.
+    /// Returns the range that holds a member with its comma and its blanks.
     fn without(&self, key: &str) -> Option<Span> {
         let at = self.members.iter().rposition(|member| member.key == key)?;
         let member = self.members.get(at)?;
@@ -163,7 +163,7 @@ fn indented(value: &Value, indent: &str) -> String {
     format!("{value:#}").replace('\n', &format!("\n{indent}"))
 }
 
-/// The members of the object in a stretch of a text.
+/// Reads the members of the object in a range of a text.
 fn members(text: &str, object: Span) -> Result<Members, String> {
     let inside = slice(text, object).unwrap_or_default();
     let read = grove_spec::json::parse_values(inside, usize::MAX).map_err(|fault| fault.message)?;
@@ -205,7 +205,7 @@ mod tests {
         super::without_server(text, SERVERS)
     }
 
-    /// Enters and takes out; the rest stays, and the second is the reverse of the first.
+    /// Enters the server and takes it out again; the rest stays, and the second edit reverses the first.
     fn check_both(text: &str) {
         let with = with_server(text).unwrap();
         let read: Value = serde_json::from_str(&with).unwrap();
@@ -224,7 +224,7 @@ mod tests {
             "the order stays"
         );
         let mut expected: Value = serde_json::from_str(text).unwrap();
-        // An object that was made for the entry stays, empty.
+        // An object that was made for the entry stays as an empty one.
         let servers = expected.as_object_mut().unwrap().entry(SERVERS);
         servers.or_insert_with(|| json!({}));
         let out = without_server(&with).unwrap();

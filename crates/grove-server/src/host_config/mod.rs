@@ -1,7 +1,7 @@
-//! Writing the server into a host's configuration, and taking it out again.
+//! Changes that write the server into a host's configuration, and take it out again.
 //!
-//! Everything else in the file stays as it is, byte for byte: comments, order, unknown keys. What will be
-//! written is known before anything is, so it can be shown; what was there is kept, so that it can be put back.
+//! Everything else in the file stays as it is, byte for byte: comments, order, unknown keys. The new text is known
+//! before it is written, so it can be shown; the old text is kept, so that it can be put back.
 
 mod json_file;
 mod toml_file;
@@ -20,73 +20,73 @@ const MAX_BYTES: u64 = 64 << 20;
 /// A host whose configuration can be edited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Host {
-    /// Claude Code.
+    /// The host Claude Code.
     Claude,
-    /// Codex.
+    /// The host Codex CLI.
     Codex,
-    /// Copilot CLI.
+    /// The host Copilot CLI.
     Copilot,
-    /// Gemini CLI.
+    /// The host Gemini CLI.
     Gemini,
-    /// `OpenCode`.
+    /// The host named `OpenCode`.
     OpenCode,
 }
 
-/// For whom the server is entered.
+/// The people for whom the server is entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// One person, in every project.
+    /// One person, in all their projects.
     User,
-    /// Everybody who works on a project.
+    /// All people who work on one project.
     Project,
 }
 
-/// Where a host's folders are.
+/// The folders that a host's configuration lies in.
 #[derive(Debug, Clone, Copy)]
 pub struct Places<'a> {
-    /// The home folder.
+    /// The home folder of the user.
     pub home: Option<&'a Path>,
-    /// What the host's own variable names in place of its folder at home.
+    /// The folder that the host's own variable names in place of its folder at home.
     pub host_home: Option<&'a Path>,
     /// The project's outermost folder.
     pub project: &'a Path,
-    /// Where what is needed for undoing is kept.
+    /// The folder that keeps the old texts for undoing.
     pub state: &'a Path,
 }
 
-/// How the server is started.
+/// The command that starts the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
-    /// The program.
+    /// The program that is run.
     pub command: String,
-    /// Its arguments.
+    /// The arguments of the program.
     pub arguments: Vec<String>,
 }
 
-/// Why a configuration is not edited.
+/// The reason for which a configuration is not edited.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// There is no home folder.
     #[error("there is no home folder")]
     NoHome,
-    /// The file is not what the host reads.
+    /// The file is not in a form that the host reads.
     #[error("{} cannot be edited: {why}", path.display())]
     Unreadable {
-        /// The file.
+        /// The file of the configuration.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault of the file.
         why: String,
     },
-    /// Somebody changed it in the meantime.
+    /// Another process changed the file in the meantime.
     #[error("{} changed in the meantime", .0.display())]
     Changed(PathBuf),
-    /// It could not be read or written.
+    /// The file could not be read or written.
     #[error(transparent)]
     Fs(#[from] FsError),
 }
 
 impl Host {
-    /// The name of the host's description.
+    /// Returns the name of the host's description.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -97,19 +97,19 @@ impl Host {
         }
     }
 
-    /// The file that the host reads.
+    /// Returns the file that the host reads.
     pub fn file(self, scope: Scope, places: &Places<'_>) -> Result<PathBuf, ConfigError> {
         let (in_project, below_home) = match self {
             Self::Claude => (".mcp.json", ".claude.json"),
             Self::Codex => (".codex/config.toml", ".codex/config.toml"),
-            // It reads `.mcp.json` too, which is Claude Code's.
+            // The host reads `.mcp.json` too, but that is Claude Code's file.
             Self::Copilot => (".github/mcp.json", ".copilot/mcp-config.json"),
             Self::Gemini => (".gemini/settings.json", ".gemini/settings.json"),
             Self::OpenCode => ("opencode.json", ".config/opencode/opencode.json"),
         };
         Ok(match (scope, places.host_home) {
             (Scope::Project, _) => places.project.join(in_project),
-            // What the variable names stands for the folder that the file is in.
+            // The variable names the folder that the file is in.
             (Scope::User, Some(folder)) => {
                 folder.join(below_home.rsplit('/').next().unwrap_or(below_home))
             }
@@ -117,7 +117,7 @@ impl Host {
         })
     }
 
-    /// The entry of a host whose configuration is JSON, and the member that it is in.
+    /// Returns the entry and its member for a host whose configuration is JSON; none for another host.
     fn json_entry(self, launch: &Launch) -> Option<json_file::Entry> {
         let Launch { command, arguments } = launch;
         let (servers, value) = match self {
@@ -168,11 +168,11 @@ impl Host {
 /// A change that has not happened yet.
 #[derive(Debug)]
 pub struct Change {
-    /// The file.
+    /// The file that is changed.
     pub path: PathBuf,
-    /// What is in it; none when there is no file.
+    /// The old text of the file; none when there is no file.
     pub before: Option<String>,
-    /// What will be in it; none when there will be no file.
+    /// The new text of the file; none when there will be no file.
     pub after: Option<String>,
     kind: Kind,
 }
@@ -184,7 +184,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// What undoing calls the change.
+    /// Returns the name under which the change is kept for undoing.
     fn command(self) -> &'static str {
         match self {
             Self::Install => "mcp install",
@@ -194,7 +194,7 @@ impl Kind {
 }
 
 impl Change {
-    /// The change that enters the server.
+    /// Returns the change that enters the server.
     pub fn install(
         host: Host,
         scope: Scope,
@@ -213,7 +213,7 @@ impl Change {
         })
     }
 
-    /// The change that takes the server out: what was there before, if nothing else changed since.
+    /// Returns the change that takes the server out: it restores the old text, if nothing else changed since.
     pub fn uninstall(host: Host, scope: Scope, places: &Places<'_>) -> Result<Self, ConfigError> {
         let path = real_path(host.file(scope, places)?);
         let before = read(&path)?;
@@ -238,14 +238,14 @@ impl Change {
         })
     }
 
-    /// Whether there is nothing to do.
+    /// Returns true if the change would leave the file as it is.
     pub fn is_nothing(&self) -> bool {
         self.before == self.after
     }
 
-    /// Makes the change; what was there is kept for undoing.
+    /// Makes the change; the old text is kept for undoing.
     pub fn apply(&self, state: &Path) -> Result<(), ConfigError> {
-        // What was shown is what is changed, or nothing is.
+        // A person may have approved the change by its old text, so a file that differs from it is left alone.
         if read(&self.path)? != self.before {
             return Err(ConfigError::Changed(self.path.clone()));
         }
@@ -255,7 +255,7 @@ impl Change {
         recording.keep(&[(&self.path, after)])?;
         match &self.after {
             Some(text) => {
-                // Hosts keep secrets in these files, so a new one is its owner's alone.
+                // Hosts keep secrets in these files, so only its owner may read a new one.
                 let mode = files::mode(&self.path).unwrap_or(0o600);
                 atomic::write_mode(&self.path, text.as_bytes(), mode)?;
             }
@@ -272,7 +272,7 @@ fn unreadable(path: &Path, why: String) -> ConfigError {
     }
 }
 
-/// Where a link leads: the file is replaced, the link stays.
+/// Returns the target of a link: the file is replaced, the link stays.
 fn real_path(path: PathBuf) -> PathBuf {
     files::canonical(&path).unwrap_or(path)
 }

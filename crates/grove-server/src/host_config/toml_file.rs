@@ -1,4 +1,4 @@
-//! The server as a table of a TOML file: `[mcp_servers.grove]`, after everything else.
+//! The server as a table of a TOML file: `[mcp_servers.grove]`, at the end of the file.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use super::{Launch, NAME};
 
 const SERVERS: &str = "mcp_servers";
 
-/// The file with the server.
+/// Returns the file with the server in it.
 pub(super) fn with_server(text: &str, launch: &Launch) -> Result<String, String> {
     let mut cleared = without_server(text)?;
     if !cleared.is_empty() && !cleared.ends_with('\n') {
@@ -24,7 +24,7 @@ pub(super) fn with_server(text: &str, launch: &Launch) -> Result<String, String>
         cleared,
         "[{SERVERS}.{NAME}]\ncommand = {command}\nargs = {arguments}\n"
     );
-    // What was written is read as a reader would, so that a form not thought of is refused and not broken.
+    // The new text is parsed like a reader would, so that a file in an unforeseen form is refused and not broken.
     let document = Document::parse(cleared.as_str()).map_err(|error| not_toml(&error))?;
     let entered = document
         .get(SERVERS)
@@ -38,7 +38,7 @@ pub(super) fn with_server(text: &str, launch: &Launch) -> Result<String, String>
     }
 }
 
-/// The file without the server: the lines of its tables go, and the blank line in front of them.
+/// Returns the file without the server: the lines of its tables go, and the blank line in front of them.
 pub(super) fn without_server(text: &str) -> Result<String, String> {
     let document = Document::parse(text).map_err(|error| not_toml(&error))?;
     let Some(servers) = document.get(SERVERS) else {
@@ -72,7 +72,7 @@ pub(super) fn without_server(text: &str) -> Result<String, String> {
     Ok(left)
 }
 
-/// Where a table and those below it are written, each with what it holds.
+/// Collects the ranges of a table and of the tables below it, each with its values.
 fn collect(table: &Table, spans: &mut Vec<Range<usize>>) {
     if let Some(header) = table.span().filter(|span| !span.is_empty()) {
         spans.push(header.start..end_of(table).max(header.end));
@@ -85,7 +85,7 @@ fn collect(table: &Table, spans: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Where the last value ends that is written in a table itself.
+/// Returns the end of the last value that is written in the table itself.
 fn end_of(table: &Table) -> usize {
     let ends = table.iter().map(|(_, item)| match item {
         Item::Table(below) if below.is_dotted() => end_of(below),
