@@ -10,6 +10,7 @@ use crate::client::OnEvent;
 use crate::error::ModelError;
 use crate::openai::{self, add_tools, arguments, effort, result, stream_error, words};
 use crate::request::{Block, Message, ModelRequest, Role};
+use crate::said_usage::SaidUsage;
 use crate::wire::{AnswerReader, WireFormat};
 
 /// The format.
@@ -19,8 +20,19 @@ pub(crate) static RESPONSES: WireFormat = WireFormat {
     key_header: openai::KEY_HEADER,
     body,
     reader: || Box::new(Reader::default()),
+    usage,
     refusal: openai::refusal,
 };
+
+fn usage(counts: &Value) -> SaidUsage {
+    let names = [
+        "input_tokens",
+        "output_tokens",
+        "input_tokens_details",
+        "output_tokens_details",
+    ];
+    openai::usage(counts, names)
+}
 
 /// What stands before a signature of thoughts of this format, so that nobody else is sent it.
 const SIGNATURE: &str = "openai:";
@@ -257,13 +269,7 @@ impl Reader {
                 self.end(index, item, assembly, on_event)?;
             }
         }
-        let names = [
-            "input_tokens",
-            "output_tokens",
-            "input_tokens_details",
-            "output_tokens_details",
-        ];
-        openai::take_usage(&response["usage"], names, assembly, on_event);
+        assembly.take_usage(usage(&response["usage"]), on_event);
         assembly.stop = Some(match response["incomplete_details"]["reason"].as_str() {
             Some("max_output_tokens") => StopKind::MaxTokens,
             Some("content_filter") => StopKind::Refusal,

@@ -12,6 +12,7 @@ use crate::assembly::{AnswerLimits, Assembly};
 use crate::client::OnEvent;
 use crate::error::{Bound, ModelError};
 use crate::request::ModelRequest;
+use crate::said_usage::SaidUsage;
 use crate::secret::Secret;
 use crate::sse::EventLines;
 use crate::{openai_chat, openai_responses};
@@ -75,6 +76,8 @@ pub(crate) struct WireFormat {
     pub(crate) body: fn(&ModelRequest) -> Value,
     /// Reads answers.
     pub(crate) reader: fn() -> Box<dyn AnswerReader>,
+    /// What the object `usage` says.
+    pub(crate) usage: fn(&Value) -> SaidUsage,
     /// What an answer that is no success means; the body is null where it is not JSON.
     pub(crate) refusal: fn(u16, &Value) -> Refusal,
 }
