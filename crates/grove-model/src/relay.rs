@@ -13,7 +13,7 @@ use http::header::{HeaderName, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::answer::{ModelAnswer, ModelEvent};
@@ -388,6 +388,7 @@ fn bytes_of_texts(value: &Value) -> usize {
 mod tests {
     use super::*;
     use grove_testkit::model_server::{Format, ScriptedReply, TokenCounts};
+    use serde_json::json;
 
     fn reply() -> ScriptedReply {
         ScriptedReply {
