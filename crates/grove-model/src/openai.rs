@@ -162,8 +162,8 @@ pub(crate) fn usage(counts: &Value, names: [&str; 4]) -> SaidUsage {
             let cached = cached.min(input);
             (SaidCount::Number(input - cached), SaidCount::Number(cached))
         }
-        (input, SaidCount::Number(_)) => (input, SaidCount::Missing),
-        both => both,
+        // The input is whole without it.
+        (input, _) => (input, SaidCount::Missing),
     };
     SaidUsage {
         input,
