@@ -116,13 +116,48 @@ mod tests {
         let counted = |api| Some(Passing::Counted(api));
         let (post, get) = (Method::POST, Method::GET);
         for (api, method, target, expected) in [
-            (Api::Anthropic, &post, "/v1/messages", counted(Api::Anthropic)),
-            (Api::Anthropic, &post, "/v1/messages?beta=true", counted(Api::Anthropic)),
-            (Api::Anthropic, &post, "/v1/messages/count_tokens?beta=true", Some(Passing::Free)),
-            (Api::Anthropic, &get, "/v1/models?limit=1000", Some(Passing::Free)),
-            (Api::OpenaiResponses, &post, "/v1/responses", counted(Api::OpenaiResponses)),
-            (Api::OpenaiResponses, &get, "/v1/models?client_version=0.166.0", Some(Passing::Free)),
-            (Api::OpenaiChat, &post, "/v1/chat/completions", counted(Api::OpenaiChat)),
+            (
+                Api::Anthropic,
+                &post,
+                "/v1/messages",
+                counted(Api::Anthropic),
+            ),
+            (
+                Api::Anthropic,
+                &post,
+                "/v1/messages?beta=true",
+                counted(Api::Anthropic),
+            ),
+            (
+                Api::Anthropic,
+                &post,
+                "/v1/messages/count_tokens?beta=true",
+                Some(Passing::Free),
+            ),
+            (
+                Api::Anthropic,
+                &get,
+                "/v1/models?limit=1000",
+                Some(Passing::Free),
+            ),
+            (
+                Api::OpenaiResponses,
+                &post,
+                "/v1/responses",
+                counted(Api::OpenaiResponses),
+            ),
+            (
+                Api::OpenaiResponses,
+                &get,
+                "/v1/models?client_version=0.166.0",
+                Some(Passing::Free),
+            ),
+            (
+                Api::OpenaiChat,
+                &post,
+                "/v1/chat/completions",
+                counted(Api::OpenaiChat),
+            ),
             (Api::OpenaiChat, &post, "/v1/messages", None),
             (Api::Anthropic, &post, "/v1/chat/completions", None),
             (Api::Anthropic, &get, "/v1/messages", None),
@@ -150,7 +185,11 @@ mod tests {
             (Api::OpenaiChat, &post, "/v1/images/generations", None),
             (Api::OpenaiChat, &post, "/v1/completions", None),
         ] {
-            assert_eq!(Passing::of(api, method, target), expected, "{method} {target}");
+            assert_eq!(
+                Passing::of(api, method, target),
+                expected,
+                "{method} {target}"
+            );
         }
     }
 

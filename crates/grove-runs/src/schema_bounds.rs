@@ -268,7 +268,8 @@ impl<'a> SchemaParts<'a> {
         loop {
             if let Some(place) = next.take() {
                 let counted = known.get(place).copied();
-                let counted = counted.or_else(|| under_way.contains(place).then_some(PartSize::ONE));
+                let counted =
+                    counted.or_else(|| under_way.contains(place).then_some(PartSize::ONE));
                 match (counted, path.last_mut()) {
                     (Some(size), Some((_, _, above))) => above.add(size),
                     (Some(size), None) => return size,
@@ -346,7 +347,12 @@ mod tests {
 
     /// So many levels, each of which refers to the next one.
     fn chain(levels: usize) -> Value {
-        let level = |at: usize| (format!("l{at}"), json!({ "$ref": format!("#/$defs/l{}", at + 1) }));
+        let level = |at: usize| {
+            (
+                format!("l{at}"),
+                json!({ "$ref": format!("#/$defs/l{}", at + 1) }),
+            )
+        };
         let mut levels: serde_json::Map<_, _> = (0..levels).map(level).collect();
         levels.insert(format!("l{}", levels.len()), json!(true));
         json!({ "$defs": levels, "$ref": "#/$defs/l0" })
@@ -354,7 +360,8 @@ mod tests {
 
     #[test]
     fn a_schema_that_keeps_the_bounds_is_taken_and_another_is_refused_by_name() {
-        let tree = json!({ "type": "object", "properties": { "children": { "items": { "$ref": "#" } } } });
+        let tree =
+            json!({ "type": "object", "properties": { "children": { "items": { "$ref": "#" } } } });
         let words = json!({ "$defs": { "word": { "type": "string", "pattern": "^a+$" } },
             "properties": { "a": { "$ref": "#/$defs/word" }, "b": { "$ref": "#/$defs/word" } } });
         let deep = (0..70).fold(json!({}), |inner, _| json!({ "not": inner }));
@@ -375,10 +382,16 @@ mod tests {
             (json!({ "$ref": "#" }), Err(SchemaBound::Circle)),
             (circle, Err(SchemaBound::Circle)),
             (anchored, Err(SchemaBound::Circle)),
-            (json!({ "description": "x".repeat(300_000) }), Err(SchemaBound::Bytes)),
+            (
+                json!({ "description": "x".repeat(300_000) }),
+                Err(SchemaBound::Bytes),
+            ),
             (deep, Err(SchemaBound::Levels)),
             (json!({ "properties": many }), Err(SchemaBound::Expressions)),
-            (json!({ "pattern": "a".repeat(1025) }), Err(SchemaBound::ExpressionBytes)),
+            (
+                json!({ "pattern": "a".repeat(1025) }),
+                Err(SchemaBound::ExpressionBytes),
+            ),
             (
                 json!({ "patternProperties": { "a".repeat(1025): {} } }),
                 Err(SchemaBound::ExpressionBytes),

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use grove_plan::{Attempt, Body, CallId, CallOutcome, EffectKind, Fact, NodeId, Outcome, Said, Times};
+use grove_plan::{
+    Attempt, Body, CallId, CallOutcome, EffectKind, Fact, NodeId, Outcome, Said, Times,
+};
 use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 use serde_json::{Value, json};

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use grove_exec::{Keeper, StopTokens};
 use grove_model::{Secret, ToolDefinition};
-use grove_plan::{CallId, report_of};
 use grove_plan::subagent_tool::{self, Caller};
+use grove_plan::{CallId, report_of};
 use serde_json::{Value, json};
 
 use crate::Skills;
@@ -506,14 +506,16 @@ impl Toolbox {
             folder: &self.outputs,
             stop,
         };
-        Some(ToolResult::of(match check.faults(schema, arguments).await {
-            Ok(faults) if faults.is_empty() => Ok("taken".to_owned()),
-            Ok(faults) => {
-                let faults = faults.join("\n");
-                Err(format!("the value does not meet the schema:\n{faults}"))
-            }
-            Err(error) => Err(format!("the value was not checked: {error}")),
-        }))
+        Some(ToolResult::of(
+            match check.faults(schema, arguments).await {
+                Ok(faults) if faults.is_empty() => Ok("taken".to_owned()),
+                Ok(faults) => {
+                    let faults = faults.join("\n");
+                    Err(format!("the value does not meet the schema:\n{faults}"))
+                }
+                Err(error) => Err(format!("the value was not checked: {error}")),
+            },
+        ))
     }
 }
 

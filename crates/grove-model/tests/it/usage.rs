@@ -69,17 +69,29 @@ fn what_cannot_be_read_counts_as_where_nothing_is_said() {
         };
         assert_eq!(count(&json!(70), &json!(30)), (70, 30, false), "{format:?}");
         for bad in &unreadable {
-            assert_eq!(count(bad, &json!(30)), (1_000, 30, true), "{format:?} {bad}");
+            assert_eq!(
+                count(bad, &json!(30)),
+                (1_000, 30, true),
+                "{format:?} {bad}"
+            );
             assert_eq!(count(&json!(70), bad), (70, 100, true), "{format:?} {bad}");
             assert_eq!(count(bad, bad), (1_000, 100, true), "{format:?} {bad}");
             assert_eq!(count(bad, &json!(0)), (1_000, 13, true), "{format:?} {bad}");
         }
         // What cannot be is no better.
         assert_eq!(count(&json!(0), &json!(0)), (1_000, 13, true), "{format:?}");
-        assert_eq!(count(&json!(0), &json!(500)), (1_000, 500, true), "{format:?}");
+        assert_eq!(
+            count(&json!(0), &json!(500)),
+            (1_000, 500, true),
+            "{format:?}"
+        );
         for said in [json!(-5), json!("none"), json!([]), json!({})] {
             let usage = counted(format, &said);
-            assert_eq!((usage.input, usage.output, usage.estimated), (1_000, 100, true), "{said}");
+            assert_eq!(
+                (usage.input, usage.output, usage.estimated),
+                (1_000, 100, true),
+                "{said}"
+            );
         }
     }
 }
@@ -87,7 +99,8 @@ fn what_cannot_be_read_counts_as_where_nothing_is_said() {
 #[test]
 fn details_that_cannot_be_read_hide_no_input() {
     for bad in [json!(-1), json!("all"), json!(0.5)] {
-        let said = json!({ "input_tokens": 0, "output_tokens": 30, "cache_creation_input_tokens": bad });
+        let said =
+            json!({ "input_tokens": 0, "output_tokens": 30, "cache_creation_input_tokens": bad });
         assert_eq!(counted(FORMATS[0], &said).counted(), 1_030, "{bad}");
         let said = json!({ "input_tokens": 9, "output_tokens": 30, "input_tokens_details": { "cached_tokens": bad } });
         assert_eq!(counted(FORMATS[1], &said).counted(), 39, "{bad}");

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 
 use grove_model::Block;
 
-use super::conversation::TurnSoFar;
 use super::about;
+use super::conversation::TurnSoFar;
 
 /// Tokens of one answer.
 const MOST_OUTPUT_TOKENS: u32 = 16_384;

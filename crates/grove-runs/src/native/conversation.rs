@@ -13,8 +13,8 @@ use super::{ChildEnd, goes_on};
 use crate::told::Told;
 use crate::tools::{STRUCTURED_OUTPUT, ToolResult, question_of};
 use from_journal::NOT_RUN;
-pub(super) use turn::TurnSoFar;
 use turn::CallSoFar;
+pub(super) use turn::TurnSoFar;
 
 /// What was said so far, in all tries of one session.
 pub(super) struct Conversation {

@@ -144,7 +144,9 @@ impl Shared {
             let Some(end) = end else {
                 return Ok(None);
             };
-            Ok(Some(Self::with_output(end, (child, of), loaded, place, kept).await))
+            Ok(Some(
+                Self::with_output(end, (child, of), loaded, place, kept).await,
+            ))
         };
         let guarded = self.guarded(child, &git, &self.work_folder(loaded, of, child));
         let limits = child.limits.attention.as_ref();

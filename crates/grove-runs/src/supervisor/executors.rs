@@ -12,10 +12,10 @@ use grove_store::{LoadedRun, OpenRow};
 
 use super::{Shared, answered, mark, start_of};
 use crate::attempt_log::{AttemptLog, LogLine};
+use crate::data_check::DataCheck;
 use crate::delegation::stop_run;
 use crate::delivery::Delivering;
 use crate::evidence::{Work, look};
-use crate::data_check::DataCheck;
 use crate::item_list::{CollectedItems, ItemList};
 use crate::mcp::MCP;
 use crate::native::{Inbox, SentMessage};

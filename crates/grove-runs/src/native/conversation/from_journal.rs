@@ -120,14 +120,16 @@ impl Conversation {
         let Some(last) = self.turns.last_mut() else {
             return;
         };
-        last.settle(|name, is_begun| match (is_begun, name == CONTACT_SUPERVISOR) {
-            (true, true) => match words.take() {
-                Some(answer) => (answer, false),
-                None => (NO_ANSWER.to_owned(), true),
+        last.settle(
+            |name, is_begun| match (is_begun, name == CONTACT_SUPERVISOR) {
+                (true, true) => match words.take() {
+                    Some(answer) => (answer, false),
+                    None => (NO_ANSWER.to_owned(), true),
+                },
+                (true, false) => (UNKNOWN_OUTCOME.to_owned(), true),
+                (false, _) => (NOT_RUN.to_owned(), true),
             },
-            (true, false) => (UNKNOWN_OUTCOME.to_owned(), true),
-            (false, _) => (NOT_RUN.to_owned(), true),
-        });
+        );
     }
 }
 

@@ -79,7 +79,10 @@ impl TurnSoFar {
     /// such call that was not begun.
     pub(super) fn place_of(&self, id: &CallId) -> Option<usize> {
         let mut places = 0..self.calls.len();
-        let begun = self.calls.iter().position(|call| call.begun.as_ref() == Some(id));
+        let begun = self
+            .calls
+            .iter()
+            .position(|call| call.begun.as_ref() == Some(id));
         let by_name = || {
             let mut calls = self.calls();
             calls.position(|((given, _, _), call)| *given == id.0 && call.begun.is_none())
@@ -119,7 +122,12 @@ mod tests {
     #[test]
     fn a_call_of_an_older_journal_is_found_by_the_models_name() {
         let mut turn = turn(&["a", "same", "same", ""]);
-        for (name, expected) in [("same", Some(1)), ("a", Some(0)), ("", Some(3)), ("b", None)] {
+        for (name, expected) in [
+            ("same", Some(1)),
+            ("a", Some(0)),
+            ("", Some(3)),
+            ("b", None),
+        ] {
             let id = CallId(name.to_owned());
             assert_eq!(turn.place_of(&id), expected, "{name}");
             if let Some(place) = expected {

@@ -43,7 +43,11 @@ fn scene(server: &ModelServer, api: &str) -> Session {
 fn calls_in(body: &Value) -> (Vec<String>, Vec<(String, String)>) {
     let (mut calls, mut results) = (Vec::new(), Vec::new());
     let items = body["messages"].as_array().or(body["input"].as_array());
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
     for item in items.into_iter().flatten() {
         for call in item["tool_calls"].as_array().into_iter().flatten() {
             calls.push(text(&call["id"]));
@@ -75,7 +79,10 @@ fn calls_in(body: &Value) -> (Vec<String>, Vec<(String, String)>) {
 fn one_name_for_every_call_loses_no_call_and_no_run() {
     for api in APIS {
         let replies = [
-            commands(&["echo one | tee -a made", "echo two | tee -a made"], &["same"]),
+            commands(
+                &["echo one | tee -a made", "echo two | tee -a made"],
+                &["same"],
+            ),
             commands(&["echo three | tee -a made"], &["same"]),
             commands(
                 &["echo four | tee -a made", "echo five | tee -a made"],
@@ -93,11 +100,21 @@ fn one_name_for_every_call_loses_no_call_and_no_run() {
         let lines = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
         let called = lines.filter(|line| line["fact"] == "called");
         let called: Vec<String> = called.map(|it| it["call"]["id"].to_string()).collect();
-        let expected = ["turn-1-call-1", "turn-1-call-2", "turn-2-call-1", "turn-3-call-1", "turn-3-call-2"];
+        let expected = [
+            "turn-1-call-1",
+            "turn-1-call-2",
+            "turn-2-call-1",
+            "turn-3-call-1",
+            "turn-3-call-2",
+        ];
         assert_eq!(called, expected.map(|id| format!("\"{id}\"")), "{api}");
         // The names are sent back as they came, each with its own result.
         let (calls, results) = calls_in(&server.requests()[3].json());
-        assert_eq!(calls, ["same", "same", "same", "turn-1-call-1", "bridge-0"], "{api}");
+        assert_eq!(
+            calls,
+            ["same", "same", "same", "turn-1-call-1", "bridge-0"],
+            "{api}"
+        );
         let answered: Vec<&String> = results.iter().map(|(name, _)| name).collect();
         assert_eq!(answered, calls.iter().collect::<Vec<_>>(), "{api}");
         for ((_, text), word) in results.iter().zip(["one", "two", "three", "four", "five"]) {
@@ -110,7 +127,10 @@ fn one_name_for_every_call_loses_no_call_and_no_run() {
 fn after_a_kill_calls_with_one_name_are_told_apart() {
     let replies = [
         commands(
-            &["echo first | tee -a begun", "echo second >> begun; sleep 3073.5"],
+            &[
+                "echo first | tee -a begun",
+                "echo second >> begun; sleep 3073.5",
+            ],
             &["same"],
         ),
         reply(json!({ "text": "I looked again." })),
@@ -224,12 +244,18 @@ fn a_program_gets_what_is_counted_from_its_provider_and_nothing_beside_it() {
     let words = ["run", "worker", "Ask", "--engine", "claude", "--json"];
     let outcome = session.grove(words).ok();
     let run = run_of(&outcome.stdout);
-    assert_eq!(run["result"], paths.map(|(_, status)| status).join(" "), "{run}");
+    assert_eq!(
+        run["result"],
+        paths.map(|(_, status)| status).join(" "),
+        "{run}"
+    );
     assert_eq!(server.requests().len(), 4);
     assert_eq!(run["usage"]["input"], 32, "both answers are counted");
     // Both calls of one name are there, each with its result.
     let lines = outcome.stdout.lines();
-    let facts: Vec<Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+    let facts: Vec<Value> = lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let of = |fact: &str, field: &str| -> Vec<Value> {
         let found = facts.iter().filter(|line| line["fact"] == fact);
         let called = found.map(|line| match field {
@@ -247,10 +273,26 @@ fn a_program_whose_budget_is_spent_gets_nothing_more_by_any_path() {
     needs![Python];
     let server = ModelServer::start(Script::plain()).unwrap();
     let session = program(&server);
-    let paths = ["POST /v1/messages", "POST /v1/messages", "POST /v1/messages/", "POST /v1/complete",
-        "POST /v1/messages/count_tokens", "GET /v1/models", "GET /v1/organizations/me"];
+    let paths = [
+        "POST /v1/messages",
+        "POST /v1/messages",
+        "POST /v1/messages/",
+        "POST /v1/complete",
+        "POST /v1/messages/count_tokens",
+        "GET /v1/models",
+        "GET /v1/organizations/me",
+    ];
     session.file("project/paths", paths.join("\n"));
-    let words = ["run", "worker", "Ask", "--engine", "claude", "--json", "--max-tokens", "20"];
+    let words = [
+        "run",
+        "worker",
+        "Ask",
+        "--engine",
+        "claude",
+        "--json",
+        "--max-tokens",
+        "20",
+    ];
     let run = run_of(&session.grove(words).fails(6).stdout);
     assert_eq!(run["cause"]["what"], "tokens", "{run}");
     let asked = server.requests();

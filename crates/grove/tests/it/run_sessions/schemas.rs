@@ -32,7 +32,9 @@ fn endless() -> (Value, Value) {
 
 fn asked(session: &Session, request: &Value, code: i32) -> grove_testkit::session::Outcome {
     session.file("project/request.json", request.to_string());
-    session.grove("run --request request.json --json").fails(code)
+    session
+        .grove("run --request request.json --json")
+        .fails(code)
 }
 
 #[test]
@@ -50,7 +52,11 @@ fn a_schema_beyond_a_bound_is_refused_wherever_it_comes_from() {
     .unwrap();
     let session = scene(&server);
     session.definition(AGENT, "tools: read\nmodel: anthropic/m\n", "You work.");
-    session.definition(BOSS, "tools: read, subagent\nmodel: anthropic/m\n", "You lead.");
+    session.definition(
+        BOSS,
+        "tools: read, subagent\nmodel: anthropic/m\n",
+        "You lead.",
+    );
     session.dir("project");
     let bound = "more than 65536 parts";
     for (schema, said) in [
@@ -65,7 +71,10 @@ fn a_schema_beyond_a_bound_is_refused_wherever_it_comes_from() {
     let chain = json!({ "name": "bad", "description": "Bad.",
         "chain": [{ "agent": "worker", "task": "dig", "outputSchema": bad }] });
     session.file("home/.grove/chains/bad.chain.json", chain.to_string());
-    session.grove(["run", "--chain", "bad", "go"]).fails(2).says([bound]);
+    session
+        .grove(["run", "--chain", "bad", "go"])
+        .fails(2)
+        .says([bound]);
     assert_eq!(server.requests().len(), 0);
     // A child is told, and goes on.
     let run = run_of(&session.grove(["run", "boss", "lead", "--json"]).ok().stdout);
@@ -102,11 +111,16 @@ fn data_that_takes_for_ever_fails_its_child_and_everybody_else_goes_on() {
     session.grove(["runs", "stop", hostile[0].as_str()]).ok();
     let outcome = session.grove(["runs", "wait", hostile[0].as_str(), "--json"]);
     assert!(["stopped", "failed"].contains(&run_of(&outcome.stdout)["state"].as_str().unwrap()));
-    let outcome = session.grove(["runs", "wait", hostile[1].as_str(), "--json"]).fails(1);
+    let outcome = session
+        .grove(["runs", "wait", hostile[1].as_str(), "--json"])
+        .fails(1);
     let run = run_of(&outcome.stdout);
     assert_eq!(run["cause"]["kind"], "schema", "{run}");
     let message = run["cause"].to_string();
-    assert!(message.contains("more than 2 seconds of computing"), "{message}");
+    assert!(
+        message.contains("more than 2 seconds of computing"),
+        "{message}"
+    );
 }
 
 #[test]
