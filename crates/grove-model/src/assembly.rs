@@ -259,7 +259,7 @@ impl Assembly {
         }
     }
 
-    /// Whether the arguments of a call are whole JSON, so that whatever follows belongs to another call.
+    /// Returns true if the arguments of a call are whole JSON, so that everything after them belongs to another call.
     pub(crate) fn has_whole_input(&self, index: u64) -> bool {
         let Some(Part::ToolUse { input, .. }) = self.parts.get(&index) else {
             return false;

@@ -354,7 +354,7 @@ impl AnswerCounter {
     }
 }
 
-/// What an answer that is no stream took.
+/// The usage of an answer that is no stream.
 fn usage_of_whole(api: Api, whole: &[u8], request_bytes: usize) -> Usage {
     let body: Value = serde_json::from_slice(whole).unwrap_or_default();
     let said = (api.format().usage)(&body["usage"]);

@@ -1,9 +1,9 @@
-//! What a provider says that an answer took, and what of it counts.
+//! The numbers of tokens that a provider says, and those that count.
 
 use grove_plan::Usage;
 use serde_json::Value;
 
-/// How many bytes are taken for a token where the provider gave no number.
+/// The bytes that are taken for a token where the provider gave no number.
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// The most bytes of words that one token stands for on average, in any text: less output than this cannot have been.
@@ -44,7 +44,7 @@ impl SaidCount {
     }
 }
 
-/// What was sent and what came, as this side counts it.
+/// The bytes that were sent and that came, as this side counts them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OwnCount {
     pub(crate) request_bytes: usize,
@@ -106,7 +106,7 @@ impl SaidUsage {
         }
     }
 
-    /// What a whole answer counts for, in budgets and in every view. What cannot be read or cannot be is taken from the
+    /// The tokens that a whole answer counts for, in budgets and in every view. What cannot be read or cannot be is taken from the
     /// own count: no request is empty, and no token stands for a page.
     pub(crate) fn counted(&self, own: OwnCount) -> Usage {
         let guessed = own.guessed();

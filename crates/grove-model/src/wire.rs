@@ -76,7 +76,7 @@ pub(crate) struct WireFormat {
     pub(crate) body: fn(&ModelRequest) -> Value,
     /// Reads answers.
     pub(crate) reader: fn() -> Box<dyn AnswerReader>,
-    /// What the object `usage` says.
+    /// The numbers of the object `usage`.
     pub(crate) usage: fn(&Value) -> SaidUsage,
     /// What an answer that is no success means; the body is null where it is not JSON.
     pub(crate) refusal: fn(u16, &Value) -> Refusal,

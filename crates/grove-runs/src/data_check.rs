@@ -1,4 +1,4 @@
-//! Whether data meets a schema of others.
+//! Checking data against schemas of others.
 //!
 //! A small schema or expression can take for ever, or all the memory there is, and which do cannot be known beforehand.
 //! So values are checked by a process of their own: this program started anew, under a keeper, with little time. Whatever
@@ -25,7 +25,7 @@ const MOST_SECONDS: u64 = 2;
 const MOST_MS: u64 = 20_000;
 /// The memory that it may have.
 const MOST_MEMORY: u64 = 4 << 30;
-/// What is read of a schema with its value.
+/// The most bytes of a schema with its value.
 const MOST_INPUT: u64 = 64 << 20;
 /// Faults that are named.
 const MOST_FAULTS: usize = 8;
@@ -47,7 +47,7 @@ pub(crate) enum SchemaFault {
     /// It says something that no schema says.
     #[error(transparent)]
     Unreadable(Box<ValidationError<'static>>),
-    /// Whatever reads schemas broke at it.
+    /// The reader of schemas broke at it.
     #[error("it cannot be read")]
     Broken,
 }
@@ -73,7 +73,7 @@ fn validator(schema: &Value) -> Result<Validator, ValidationError<'static>> {
     options.build(schema)
 }
 
-/// Why nothing is known of data.
+/// A check that came to nothing.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DataCheckError {
     #[error("the check could not begin")]
@@ -98,21 +98,21 @@ pub(crate) struct DataCheck<'a> {
     pub(crate) stop: &'a StopTokens,
 }
 
-/// What the process reads.
+/// The input of the process.
 #[derive(Serialize, Deserialize)]
 struct Asked {
     schema: Value,
     value: Value,
 }
 
-/// What the process says.
+/// The output of the process.
 #[derive(Serialize, Deserialize)]
 struct Said {
     faults: Vec<String>,
 }
 
 impl DataCheck<'_> {
-    /// In which ways a value does not meet a schema.
+    /// The faults of a value by a schema; none if it meets it.
     pub(crate) async fn faults(
         &self,
         schema: &Value,
@@ -160,7 +160,7 @@ impl DataCheck<'_> {
     }
 }
 
-/// Whether a process was ended by its limit on computing.
+/// Returns true for a process that was ended by its limit on computing.
 fn is_out_of_time(exit: &Exit) -> bool {
     const KILLED: i32 = 9;
     const BEYOND_ITS_TIME: i32 = 24;

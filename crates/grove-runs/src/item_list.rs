@@ -18,7 +18,7 @@ pub(crate) struct ItemList<'a> {
     fan_out: &'a FanOut,
 }
 
-/// What was said about all items.
+/// The outputs of all items together.
 pub(crate) struct CollectedItems {
     pub(crate) outcome: Outcome,
     pub(crate) artifacts: Vec<Vec<u8>>,

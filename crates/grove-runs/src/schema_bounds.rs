@@ -1,4 +1,4 @@
-//! What a schema of others may ask for: how large it is, and how much work one value makes with it.
+//! Bounds on schemas of others: their size, and the work that one value makes with them.
 //!
 //! References make a small schema large: two of them at each of 48 levels are 2^48 checks of one value. Here they are
 //! followed and counted, without any of that work. What depends on the value is bounded where values are checked.
@@ -90,7 +90,7 @@ struct SchemaParts<'a> {
     expressions: Vec<&'a str>,
 }
 
-/// How large a part is with everything that follows from it.
+/// The size of a part with everything that follows from it.
 #[derive(Debug, Clone, Copy)]
 struct PartSize {
     steps: u64,
@@ -258,7 +258,7 @@ impl<'a> SchemaParts<'a> {
         Ok(())
     }
 
-    /// How many parts are applied in all, where one that is under way already is for a deeper value and counts once.
+    /// The number of parts that are applied in all, where one that is under way already is for a deeper value and counts once.
     fn size(&self) -> PartSize {
         let mut known: BTreeMap<&str, PartSize> = BTreeMap::new();
         let mut under_way: BTreeSet<&str> = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! What counts of what a provider says that an answer took.
+//! Tokens that count, of those that a provider says.
 
 use grove_model::{AnswerCounter, AnswerDecoder, AnswerLimits, Api};
 use grove_plan::Usage;
@@ -22,7 +22,7 @@ fn names(api: Api) -> [&'static str; 2] {
     }
 }
 
-/// What counts of an answer of which this is said, as the built-in engine reads it and as the meter does.
+/// The usage of an answer of which this is said, as the built-in engine reads it and as the meter does.
 fn counted((format, api): (Format, Api), said: &Value) -> Usage {
     let reply = ScriptedReply {
         text: Some("x".repeat(WORDS)),

@@ -235,7 +235,7 @@ impl Metering {
         Some((passing, target.to_owned()))
     }
 
-    /// Why nothing may be asked that takes no tokens, if it is so. To ask for it is not yet to come to a limit.
+    /// The reason for which nothing may be asked that takes no tokens, if there is one. To ask is not yet to come to a limit.
     fn is_over(&self) -> Option<String> {
         let reading = self.reading();
         let limit = reading.refused.clone();

@@ -177,7 +177,7 @@ pub struct ScriptedReply {
     pub usage: TokenCounts,
     /// Whether nothing is said of what it took.
     pub without_usage: bool,
-    /// What is said of it instead, whatever that is.
+    /// The usage that is said instead, of any form.
     pub said_usage: Option<Value>,
     /// The names of its calls, the last one for all that follow; names that differ when there are none.
     pub call_names: Vec<String>,

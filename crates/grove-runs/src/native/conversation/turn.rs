@@ -17,21 +17,21 @@ pub(in crate::native) struct TurnSoFar {
     pub(super) goes_on: bool,
     /// One for each call, in their order.
     calls: Vec<CallSoFar>,
-    /// What the child was told then, beside the results.
+    /// The words that the child was told then, beside the results.
     pub(in crate::native) heard: Vec<String>,
 }
 
-/// What is known of a call.
+/// The state of a call.
 #[derive(Debug, Clone, Default)]
 pub(in crate::native) struct CallSoFar {
     /// The name under which it was begun.
     pub(super) begun: Option<CallId>,
-    /// What the model is told of it, and whether it failed.
+    /// The text that the model is told, and true if the call failed.
     pub(in crate::native) result: Option<(String, bool)>,
 }
 
 impl CallSoFar {
-    /// Whether it has a result that is no failure.
+    /// Returns true if it has a result that is no failure.
     pub(super) fn is_taken(&self) -> bool {
         matches!(self.result, Some((_, false)))
     }

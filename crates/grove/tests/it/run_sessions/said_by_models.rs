@@ -1,4 +1,4 @@
-//! What a model's server says is no more than words: names of calls, numbers of tokens, and paths that a program asks for.
+//! Words of a model's server that are no more than words: names of calls, numbers of tokens, and paths that a program asks for.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
