@@ -28,6 +28,13 @@ fn main() -> ExitCode {
     {
         return grove_exec::keep();
     }
+    // So is what checks data of others, for the time of one check.
+    if arguments
+        .get(1)
+        .is_some_and(|word| word == grove_runs::DATA_CHECK)
+    {
+        return grove_runs::check_data(arguments.get(2).map(std::path::Path::new));
+    }
     // Keys of providers are in the environment: no child reads it.
     grove_exec::hide_this_process();
     let arguments = args::with_arrows(arguments);
