@@ -1,6 +1,8 @@
 //! The engine of one environment.
 
 use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -44,6 +46,10 @@ impl Engine {
         if asked == OsStr::new(grove_exec::KEEPER) {
             return Some(grove_exec::keep());
         }
+        if asked == OsStr::new(grove_runs::DATA_CHECK) {
+            let schema = std::env::args_os().nth(2);
+            return Some(grove_runs::check_data(schema.as_deref().map(Path::new)));
+        }
         // Keys of providers are in the environment: no child reads it.
         grove_exec::hide_this_process();
         if asked != OsStr::new(SUPERVISE) {
@@ -51,7 +57,11 @@ impl Engine {
         }
         Some(match supervising::supervise(environment()) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
+            Err(error) => {
+                // Standard error of a supervisor is its log.
+                let _ = writeln!(std::io::stderr(), "{}", error.message_with_hints());
+                ExitCode::FAILURE
+            }
         })
     }
 

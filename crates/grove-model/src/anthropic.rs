@@ -1,6 +1,6 @@
 //! The wire format of Anthropic Messages.
 
-use grove_plan::{ModelFailure, Usage};
+use grove_plan::ModelFailure;
 use serde_json::{Map, Value, json};
 
 use crate::answer::StopKind;
@@ -8,6 +8,7 @@ use crate::assembly::{Assembly, Delta};
 use crate::client::OnEvent;
 use crate::error::ModelError;
 use crate::request::{Block, Message, ModelRequest, Role, Thinking, ToolChoice};
+use crate::said_usage::{SaidCount, SaidUsage};
 use crate::wire::{AnswerReader, Refusal, WireFormat};
 
 pub(crate) static MESSAGES: WireFormat = WireFormat {
@@ -16,6 +17,7 @@ pub(crate) static MESSAGES: WireFormat = WireFormat {
     key_header: ("x-api-key", ""),
     body,
     reader: || Box::new(Reader),
+    usage,
     refusal,
 };
 
@@ -238,7 +240,7 @@ impl AnswerReader for Reader {
                 if let Some(model) = message["model"].as_str() {
                     model.clone_into(&mut assembly.model);
                 }
-                take_usage(&message["usage"], assembly, on_event);
+                assembly.take_usage(usage(&message["usage"]), on_event);
             }
             ("content_block_start", Some(index)) => {
                 assembly.begin(index, begun(&event["content_block"]), on_event)?;
@@ -255,7 +257,7 @@ impl AnswerReader for Reader {
                 if let Some(reason) = event["delta"]["stop_reason"].as_str() {
                     assembly.stop = Some(stop(reason));
                 }
-                take_usage(&event["usage"], assembly, on_event);
+                assembly.take_usage(usage(&event["usage"]), on_event);
             }
             ("message_stop", _) => assembly.is_complete = true,
             ("error", _) => {
@@ -317,26 +319,14 @@ fn stop(reason: &str) -> StopKind {
     }
 }
 
-/// Takes the counts that are present: those at the end of an answer replace those at its start.
-fn take_usage(counts: &Value, assembly: &mut Assembly, on_event: &mut OnEvent<'_>) {
-    let count = |key: &str| counts[key].as_u64();
-    let all = [
-        "input_tokens",
-        "output_tokens",
-        "cache_read_input_tokens",
-        "cache_creation_input_tokens",
-    ];
-    if all.iter().all(|key| count(key).is_none()) {
-        return;
+/// The numbers that are there: those of the end replace those of the start.
+fn usage(counts: &Value) -> SaidUsage {
+    let count = |key: &str| SaidCount::of(&counts[key]);
+    SaidUsage {
+        input: count("input_tokens"),
+        output: count("output_tokens"),
+        cached: count("cache_read_input_tokens"),
+        cache_write: count("cache_creation_input_tokens"),
+        reasoning: SaidCount::Missing,
     }
-    let change = |usage: &mut Usage| {
-        let kept = *usage;
-        usage.input = count(all[0]).unwrap_or(kept.input);
-        usage.output = count(all[1]).unwrap_or(kept.output);
-        usage.cached = count(all[2]).unwrap_or(kept.cached);
-        usage.cache_write = count(all[3]).unwrap_or(kept.cache_write);
-        // The provider counts thoughts as output and gives no count of their own.
-        usage.reasoning_in_output = true;
-    };
-    assembly.count_usage(change, on_event);
 }

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use grove_plan::{ModelFailure, Usage};
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use crate::answer::{ModelAnswer, ModelEvent, StopKind};
 use crate::client::OnEvent;
 use crate::error::{Bound, ModelError, ProviderError, bounded_line};
 use crate::request::Block;
+use crate::said_usage::{OwnCount, SaidUsage};
 use crate::secret::Secret;
 
 /// The limits of the answer that is read.
@@ -39,9 +41,6 @@ impl Default for AnswerLimits {
     }
 }
 
-/// The bytes that count as one token when the provider sends no count.
-const BYTES_PER_TOKEN: u64 = 4;
-
 /// The deepest nesting of a model's JSON: it is written into other JSON, and readers give up at twice as much.
 const DEEPEST_JSON: usize = 64;
 
@@ -59,8 +58,7 @@ pub(crate) struct Assembly {
     pub(crate) is_complete: bool,
     /// True if the answer is whole even when the last line of the stream does not come.
     pub(crate) may_end: bool,
-    usage: Usage,
-    has_usage: bool,
+    said: SaidUsage,
 }
 
 /// A part of the answer that may still grow.
@@ -141,8 +139,7 @@ impl Assembly {
             stop: None,
             is_complete: false,
             may_end: false,
-            usage: Usage::default(),
-            has_usage: false,
+            said: SaidUsage::default(),
         }
     }
 
@@ -252,21 +249,26 @@ impl Assembly {
         Ok(())
     }
 
-    /// Takes the tokens that the provider counted so far.
-    pub(crate) fn count_usage(
-        &mut self,
-        change: impl FnOnce(&mut Usage),
-        on_event: &mut OnEvent<'_>,
-    ) {
-        let before = self.usage;
-        change(&mut self.usage);
-        self.has_usage = true;
-        if self.usage != before {
-            on_event(ModelEvent::Usage { usage: self.usage });
+    /// Takes what the provider says that it took so far.
+    pub(crate) fn take_usage(&mut self, said: SaidUsage, on_event: &mut OnEvent<'_>) {
+        let before = self.said.readable();
+        self.said.take(said);
+        let usage = self.said.readable();
+        if usage != before {
+            on_event(ModelEvent::Usage { usage });
         }
     }
 
-    /// Returns the error that the provider sent in the middle of an answer.
+    /// Returns true if the arguments of a call are whole JSON, so that everything after them belongs to another call.
+    pub(crate) fn has_whole_input(&self, index: u64) -> bool {
+        let Some(Part::ToolUse { input, .. }) = self.parts.get(&index) else {
+            return false;
+        };
+        let pieces = input.pieces.trim_end();
+        pieces.ends_with('}') && serde_json::from_str::<IgnoredAny>(pieces).is_ok()
+    }
+
+    /// The error that the provider sent in the middle of an answer.
     pub(crate) fn failed(&self, failure: ModelFailure, kind: &str, message: &str) -> ModelError {
         let (kind, message) = match &self.secret {
             Some(secret) => (secret.masked(kind), secret.masked(message)),
@@ -288,17 +290,16 @@ impl Assembly {
             let message = "the answer ended before its end was sent";
             return Err(ModelError::provider(ModelFailure::CutStream, message));
         }
-        let usage = if self.has_usage {
-            self.usage
-        } else {
-            guessed(request_bytes, self.bytes)
+        let own = OwnCount {
+            request_bytes,
+            answer_bytes: self.bytes,
         };
         let empty = StopKind::Other(String::new());
         Ok(ModelAnswer {
             model: self.model,
             blocks: self.parts.into_values().map(Part::into_block).collect(),
             stop: self.stop.unwrap_or(empty),
-            usage,
+            usage: self.said.counted(own),
             lost: Usage::default(),
         })
     }
@@ -309,16 +310,6 @@ impl Assembly {
             return Err(too_large(Bound::Answer, self.limits.answer_bytes));
         }
         Ok(())
-    }
-}
-
-/// Returns an estimate of the tokens of a request and its answer, for providers that send no count.
-pub(crate) fn guessed(request_bytes: usize, answer_bytes: usize) -> Usage {
-    Usage {
-        input: (request_bytes as u64).div_ceil(BYTES_PER_TOKEN),
-        output: (answer_bytes as u64).div_ceil(BYTES_PER_TOKEN),
-        estimated: true,
-        ..Usage::default()
     }
 }
 

@@ -1,11 +1,11 @@
 //! The common parts of both formats of `OpenAI`: errors, tools, counts of tokens.
 
-use grove_plan::{ModelFailure, Usage};
+use grove_plan::ModelFailure;
 use serde_json::{Value, json};
 
 use crate::assembly::Assembly;
-use crate::client::OnEvent;
 use crate::request::{Block, Message, ModelRequest, Thinking, ToolChoice};
+use crate::said_usage::{SaidCount, SaidUsage};
 use crate::wire::Refusal;
 
 pub(crate) const KEY_HEADER: (&str, &str) = ("authorization", "Bearer ");
@@ -153,27 +153,25 @@ pub(crate) fn arguments(input: &Value) -> String {
     }
 }
 
-/// Takes counts whose input includes the tokens read from a cache. `names` are those of input, output and their details.
-pub(crate) fn take_usage(
-    counts: &Value,
-    names: [&str; 4],
-    assembly: &mut Assembly,
-    on_event: &mut OnEvent<'_>,
-) {
-    let (Some(input), Some(output)) = (counts[names[0]].as_u64(), counts[names[1]].as_u64()) else {
-        return;
+/// Numbers whose input includes what was read from a cache. `names` are those of input, output and their details.
+pub(crate) fn usage(counts: &Value, names: [&str; 4]) -> SaidUsage {
+    let detail = |at: usize, key: &str| SaidCount::of(&counts[names[at]][key]);
+    let input = SaidCount::of(&counts[names[0]]);
+    let (input, cached) = match (input, detail(2, "cached_tokens")) {
+        (SaidCount::Number(input), SaidCount::Number(cached)) => {
+            let cached = cached.min(input);
+            (SaidCount::Number(input - cached), SaidCount::Number(cached))
+        }
+        // The input is whole without it.
+        (input, _) => (input, SaidCount::Missing),
     };
-    let detail = |at: usize, key: &str| counts[names[at]][key].as_u64().unwrap_or(0);
-    let cached = detail(2, "cached_tokens").min(input);
-    let reasoning = detail(3, "reasoning_tokens");
-    let change = |usage: &mut Usage| {
-        usage.input = input - cached;
-        usage.cached = cached;
-        usage.output = output;
-        usage.reasoning = reasoning;
-        usage.reasoning_in_output = true;
-    };
-    assembly.count_usage(change, on_event);
+    SaidUsage {
+        input,
+        output: SaidCount::of(&counts[names[1]]),
+        cached,
+        cache_write: SaidCount::Missing,
+        reasoning: detail(3, "reasoning_tokens"),
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::client::OnEvent;
 use crate::error::ModelError;
 use crate::openai::{self, add_tools, arguments, effort, result, stream_error, words};
 use crate::request::{Block, Message, ModelRequest, Role};
+use crate::said_usage::SaidUsage;
 use crate::wire::{AnswerReader, WireFormat};
 
 pub(crate) static CHAT: WireFormat = WireFormat {
@@ -16,6 +17,7 @@ pub(crate) static CHAT: WireFormat = WireFormat {
     key_header: openai::KEY_HEADER,
     body,
     reader: || Box::new(Reader::default()),
+    usage,
     refusal: openai::refusal,
 };
 
@@ -92,6 +94,16 @@ fn call(block: &Block) -> Option<Value> {
     Some(json!({ "id": id, "type": "function", "function": function }))
 }
 
+fn usage(counts: &Value) -> SaidUsage {
+    let names = [
+        "prompt_tokens",
+        "completion_tokens",
+        "prompt_tokens_details",
+        "completion_tokens_details",
+    ];
+    openai::usage(counts, names)
+}
+
 /// The parts of an answer in their order: thoughts, words, calls.
 const THOUGHTS: u64 = 0;
 const WORDS: u64 = 1;
@@ -146,13 +158,7 @@ impl AnswerReader for Reader {
             // The count of tokens follows, and then a last line that some servers leave out.
             assembly.may_end = true;
         }
-        let names = [
-            "prompt_tokens",
-            "completion_tokens",
-            "prompt_tokens_details",
-            "completion_tokens_details",
-        ];
-        openai::take_usage(&event["usage"], names, assembly, on_event);
+        assembly.take_usage(usage(&event["usage"]), on_event);
         Ok(())
     }
 
@@ -172,7 +178,16 @@ impl Reader {
         let id = call["id"].as_str().unwrap_or_default();
         let is_same =
             |(known, its): &(u64, String)| *known == number && (id.is_empty() || its == id);
+        let more = match &call["function"]["arguments"] {
+            // Written out by some servers.
+            Value::Object(object) => Value::Object(object.clone()).to_string(),
+            more => more.as_str().unwrap_or_default().to_owned(),
+        };
+        let name = call["function"]["name"].as_str().unwrap_or_default();
         let known = self.calls.iter().rposition(is_same);
+        // A call with a name after arguments that are whole is another one, whatever its number and id are.
+        let is_more = |at: &usize| name.is_empty() || !assembly.has_whole_input(CALLS + *at as u64);
+        let known = known.filter(is_more);
         let at = known.unwrap_or(self.calls.len());
         if known.is_none() {
             self.calls.push((number, id.to_owned()));
@@ -180,7 +195,6 @@ impl Reader {
                 "" => format!("call_{at}"),
                 id => id.to_owned(),
             };
-            let name = call["function"]["name"].as_str().unwrap_or_default();
             let block = Block::ToolUse {
                 id,
                 name: name.to_owned(),
@@ -188,11 +202,6 @@ impl Reader {
             };
             assembly.begin(CALLS + at as u64, block, on_event)?;
         }
-        let more = match &call["function"]["arguments"] {
-            // Some servers send an object where the format has a text.
-            Value::Object(object) => Value::Object(object.clone()).to_string(),
-            more => more.as_str().unwrap_or_default().to_owned(),
-        };
         assembly.grow(CALLS + at as u64, Delta::Input(&more), on_event)
     }
 

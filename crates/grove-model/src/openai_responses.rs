@@ -10,6 +10,7 @@ use crate::client::OnEvent;
 use crate::error::ModelError;
 use crate::openai::{self, add_tools, arguments, effort, result, stream_error, words};
 use crate::request::{Block, Message, ModelRequest, Role};
+use crate::said_usage::SaidUsage;
 use crate::wire::{AnswerReader, WireFormat};
 
 pub(crate) static RESPONSES: WireFormat = WireFormat {
@@ -18,10 +19,21 @@ pub(crate) static RESPONSES: WireFormat = WireFormat {
     key_header: openai::KEY_HEADER,
     body,
     reader: || Box::new(Reader::default()),
+    usage,
     refusal: openai::refusal,
 };
 
-/// The prefix of this format's signatures of thoughts, so that they are not sent to another provider.
+fn usage(counts: &Value) -> SaidUsage {
+    let names = [
+        "input_tokens",
+        "output_tokens",
+        "input_tokens_details",
+        "output_tokens_details",
+    ];
+    openai::usage(counts, names)
+}
+
+/// The prefix of a signature of thoughts in this format, so that no other provider is sent it.
 const SIGNATURE: &str = "openai:";
 
 fn body(request: &ModelRequest) -> Value {
@@ -256,13 +268,7 @@ impl Reader {
                 self.end(index, item, assembly, on_event)?;
             }
         }
-        let names = [
-            "input_tokens",
-            "output_tokens",
-            "input_tokens_details",
-            "output_tokens_details",
-        ];
-        openai::take_usage(&response["usage"], names, assembly, on_event);
+        assembly.take_usage(usage(&response["usage"]), on_event);
         assembly.stop = Some(match response["incomplete_details"]["reason"].as_str() {
             Some("max_output_tokens") => StopKind::MaxTokens,
             Some("content_filter") => StopKind::Refusal,

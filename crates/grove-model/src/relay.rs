@@ -13,16 +13,18 @@ use http::header::{HeaderName, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::answer::{ModelAnswer, ModelEvent};
-use crate::assembly::{AnswerLimits, guessed};
+use crate::assembly::AnswerLimits;
 use crate::client::Deadlines;
 use crate::endpoint::Endpoint;
 use crate::error::{ModelError, bounded_line};
 use crate::network::{Connection, Network};
+use crate::passing::Passing;
 use crate::recording::{PassingAnswer, PassingRecord, Places, Player, RecordingSink};
+use crate::said_usage::OwnCount;
 use crate::wire::{AnswerDecoder, Api};
 
 /// Headers that belong to one connection, or that are set anew.
@@ -139,8 +141,12 @@ impl Relay {
     /// Sends a request once and waits for the head of its answer.
     pub async fn send(&self, asked: AskedRequest) -> Result<RelayedAnswer, ModelError> {
         let wrong = |what: &str| ModelError::provider(ModelFailure::BadRequest, what);
-        let path = asked.target.split('?').next().unwrap_or_default();
-        let api = Api::asked_at(path);
+        let passing = Passing::of(self.api(), &asked.method, &asked.target);
+        let api = match passing {
+            Some(Passing::Counted(api)) => Some(api),
+            Some(Passing::Free) => None,
+            None => return Err(wrong("this is not passed on")),
+        };
         let (network, endpoint, deadlines, record) = match &self.upstream {
             Upstream::Provider {
                 network,
@@ -264,20 +270,7 @@ fn strip(headers: &mut HeaderMap) {
     }
 }
 
-impl Api {
-    /// Returns the interface whose answers are requested at a path; none for other paths.
-    pub fn asked_at(path: &str) -> Option<Self> {
-        let all = [
-            ("/messages", Self::Anthropic),
-            ("/responses", Self::OpenaiResponses),
-            ("/chat/completions", Self::OpenaiChat),
-        ];
-        let found = all.into_iter().find(|(end, _)| path.ends_with(end));
-        found.map(|(_, api)| api)
-    }
-}
-
-/// A reader of an answer that is passed on, for its content and its tokens.
+/// Reads an answer while it passes by.
 #[derive(Debug)]
 pub struct AnswerCounter {
     api: Api,
@@ -341,11 +334,10 @@ impl AnswerCounter {
     /// Returns the content and the tokens. `is_ended` is true if the bytes came to their end and were not cut.
     pub fn finish(self, is_ended: bool) -> CountedAnswer {
         if let Some(whole) = self.whole {
-            let usage = usage_of_whole(self.api, &whole);
-            let guess = is_ended.then(|| guessed(self.request_bytes, whole.len()));
+            let usage = is_ended.then(|| usage_of_whole(self.api, &whole, self.request_bytes));
             return CountedAnswer {
                 answer: None,
-                usage: usage.or(guess).unwrap_or_default(),
+                usage: usage.unwrap_or_default(),
                 is_whole: is_ended,
             };
         }
@@ -362,24 +354,41 @@ impl AnswerCounter {
     }
 }
 
-/// Returns the provider's count for an answer that is not a stream; it is wrapped in an event and read like a stream.
-fn usage_of_whole(api: Api, whole: &[u8]) -> Option<Usage> {
-    let body: Value = serde_json::from_slice(whole).ok()?;
-    body.get("usage").filter(|usage| usage.is_object())?;
-    let event = match api {
-        Api::Anthropic => json!({ "type": "message_start", "message": body }),
-        Api::OpenaiResponses => json!({ "type": "response.completed", "response": body }),
-        Api::OpenaiChat => json!({ "choices": [], "usage": body["usage"] }),
+/// The usage of an answer that is no stream.
+fn usage_of_whole(api: Api, whole: &[u8], request_bytes: usize) -> Usage {
+    let body: Value = serde_json::from_slice(whole).unwrap_or_default();
+    let said = (api.format().usage)(&body["usage"]);
+    let answer_bytes = if said.is_nothing() {
+        whole.len()
+    } else {
+        let words = match api {
+            Api::Anthropic => &body["content"],
+            Api::OpenaiResponses => &body["output"],
+            Api::OpenaiChat => &body["choices"],
+        };
+        bytes_of_texts(words)
     };
-    let mut counter = AnswerCounter::new(api, true, 0);
-    counter.push(format!("data: {event}\n\n").as_bytes());
-    Some(counter.told)
+    said.counted(OwnCount {
+        request_bytes,
+        answer_bytes,
+    })
+}
+
+/// The bytes of all texts in a value.
+fn bytes_of_texts(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(bytes_of_texts).sum(),
+        Value::Object(fields) => fields.values().map(bytes_of_texts).sum(),
+        _ => 0,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use grove_testkit::model_server::{Format, ScriptedReply, TokenCounts};
+    use serde_json::json;
 
     fn reply() -> ScriptedReply {
         ScriptedReply {

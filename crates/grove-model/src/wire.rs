@@ -12,6 +12,7 @@ use crate::assembly::{AnswerLimits, Assembly};
 use crate::client::OnEvent;
 use crate::error::{Bound, ModelError};
 use crate::request::ModelRequest;
+use crate::said_usage::SaidUsage;
 use crate::secret::Secret;
 use crate::sse::EventLines;
 use crate::{openai_chat, openai_responses};
@@ -75,7 +76,9 @@ pub(crate) struct WireFormat {
     pub(crate) body: fn(&ModelRequest) -> Value,
     /// Returns a reader for one answer.
     pub(crate) reader: fn() -> Box<dyn AnswerReader>,
-    /// Returns the meaning of an answer without success; the body is null where it is not JSON.
+    /// The numbers of the object `usage`.
+    pub(crate) usage: fn(&Value) -> SaidUsage,
+    /// Returns the meaning of an answer that is no success; the body is null where it is not JSON.
     pub(crate) refusal: fn(u16, &Value) -> Refusal,
 }
 

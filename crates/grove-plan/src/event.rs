@@ -301,9 +301,12 @@ pub struct AddedText {
 /// A call of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Call {
-    /// The model's name for the call.
+    /// Its name in the journal, which no model and no program chooses.
     pub id: CallId,
-    /// The name of the tool.
+    /// The name that the model or the program gave it. Nothing is found by it: it may come again, or be empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<String>,
+    /// The tool.
     pub tool: String,
     /// The arguments of the call.
     pub arguments: Body,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use grove_exec::{StopTokens, now};
 use grove_plan::subagent_tool::is_own_field;
-use grove_plan::{Fact, Parent, Tools, TreeLimits, Wish};
+use grove_plan::{CallId, Fact, Parent, Tools, TreeLimits, Wish};
 use grove_store::{Draft, LoadedRun, Store};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::UnboundedSender;
@@ -92,7 +92,7 @@ impl Delegate {
     pub(crate) async fn call(
         &self,
         arguments: &Value,
-        call: Option<&str>,
+        call: Option<&CallId>,
         stop: &StopTokens,
     ) -> Result<String, String> {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str);
@@ -131,7 +131,7 @@ impl Delegate {
         }
     }
 
-    fn begin(&self, arguments: &Value, call: Option<&str>) -> Result<String, String> {
+    fn begin(&self, arguments: &Value, call: Option<&CallId>) -> Result<String, String> {
         let mut request: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
         // What is left out may be given as nothing.
         request.retain(|name, value| !value.is_null() && !is_own_field(name));
@@ -139,7 +139,7 @@ impl Delegate {
             .delegation
             .resolve(&Value::Object(request), &self.above)?;
         let of = &self.above.parent;
-        run.submit_key = call.map(|call| format!("{}/{}/{call}", of.run, of.of));
+        run.submit_key = call.map(|call| format!("{}/{}/{}", of.run, of.of, call.0));
         let submitted = submit(&self.store, &run).map_err(|error| error.to_string())?;
         let _ = self.news.send(submitted.id.clone());
         Ok(submitted.id)

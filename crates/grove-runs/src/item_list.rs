@@ -18,6 +18,14 @@ pub(crate) struct ItemList<'a> {
     fan_out: &'a FanOut,
 }
 
+/// The outputs of all items together.
+pub(crate) struct CollectedItems {
+    pub(crate) outcome: Outcome,
+    pub(crate) artifacts: Vec<Vec<u8>>,
+    /// The schema that the data has to meet, with the data.
+    pub(crate) to_check: Option<(Value, Value)>,
+}
+
 impl<'a> ItemList<'a> {
     pub(crate) fn of(store: &'a Store, run: &'a LoadedRun, id: &'a NodeId) -> Result<Self, String> {
         let fan_out = run.plan.fan_out(id).ok_or("the plan has no such list")?;
@@ -55,7 +63,7 @@ impl<'a> ItemList<'a> {
     }
 
     /// What was said about all items: as data, and as text.
-    pub(crate) fn collect(&self) -> Result<(Outcome, Vec<Vec<u8>>), String> {
+    pub(crate) fn collect(&self) -> Result<CollectedItems, String> {
         let found = self.run.state.nodes.get(self.id);
         let found = found.and_then(|node| node.items.as_ref());
         let found = found.ok_or("nobody found the items")?;
@@ -68,14 +76,8 @@ impl<'a> ItemList<'a> {
         let is_item = |id: &NodeId| ids.contains(id);
         let said = node_views(&self.run.plan, &self.run.state, &text, is_item);
         let all = Value::Array(self.fan_out.collected(&list, &said));
-        if let Some(schema) = &self.fan_out.schema {
-            let schema: Value = self.artifact(schema)?;
-            let validator = jsonschema::validator_for(&schema);
-            let validator = validator.map_err(|error| error.to_string())?;
-            if let Some(error) = validator.iter_errors(&all).next() {
-                return Err(format!("at `{}`: {error}", error.instance_path()));
-            }
-        }
+        let schema = self.fan_out.schema.as_ref();
+        let schema: Option<Value> = schema.map(|schema| self.artifact(schema)).transpose()?;
         let data = serde_json::to_vec(&all).map_err(|error| error.to_string())?;
         let text = if ids.is_empty() {
             NO_ITEMS.to_owned()
@@ -87,7 +89,11 @@ impl<'a> ItemList<'a> {
             structured: Some(Digest::of(&data)),
             ..Output::default()
         };
-        Ok((Outcome::Collected(output), vec![text.into_bytes(), data]))
+        Ok(CollectedItems {
+            outcome: Outcome::Collected(output),
+            artifacts: vec![text.into_bytes(), data],
+            to_check: schema.map(|schema| (schema, all)),
+        })
     }
 
     fn artifact<T: serde::de::DeserializeOwned>(&self, digest: &Digest) -> Result<T, String> {

@@ -9,7 +9,6 @@ mod meter;
 mod talk;
 mod trial;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -32,7 +31,7 @@ use crate::native::{ChildEnd, NotOurs, append, body};
 use crate::tools::Toolbox;
 pub(crate) use bridge::RUNTIME_TOOLS;
 use bridge::{Bridge, Bridged};
-use calls::CallRecorder;
+use calls::{CallRecorder, OpenCalls};
 use input::Input;
 use meter::{Meter, Metered, Reading};
 pub(crate) use talk::Talk;
@@ -375,7 +374,7 @@ impl ProgramChild<'_> {
             log: Arc::clone(&self.log),
             stop: self.stop.clone(),
             news: self.news.clone(),
-            open: HashMap::new(),
+            open: OpenCalls::default(),
         }
     }
 

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use grove_plan::{Attempt, Body, CallOutcome, EffectKind, Fact, NodeId, Outcome, Said, Times};
+use grove_plan::{
+    Attempt, Body, CallId, CallOutcome, EffectKind, Fact, NodeId, Outcome, Said, Times,
+};
 use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 use serde_json::{Value, json};
@@ -42,6 +44,8 @@ struct Session<'a> {
     text: String,
     /// The last entry of each attempt.
     last: BTreeMap<u32, String>,
+    /// The names that models and programs gave to calls, by attempt and the name in the journal.
+    given: BTreeMap<(u32, &'a CallId), &'a String>,
 }
 
 impl<'a> Session<'a> {
@@ -52,6 +56,7 @@ impl<'a> Session<'a> {
             node,
             text: String::new(),
             last: BTreeMap::new(),
+            given: BTreeMap::new(),
         }
     }
 
@@ -92,7 +97,7 @@ impl<'a> Session<'a> {
         self.last.insert(of.n, id);
     }
 
-    fn take(&mut self, seq: u64, at: Times, fact: &Fact) -> Result<(), String> {
+    fn take(&mut self, seq: u64, at: Times, fact: &'a Fact) -> Result<(), String> {
         let when = (seq, at);
         let is_ours = |of: &Attempt| of.node == *self.node;
         match fact {
@@ -111,6 +116,11 @@ impl<'a> Session<'a> {
                 what["stop"] = json!(turn.stop);
                 self.entry(when, of, "", what);
             }
+            Fact::Called { of, call, .. } if is_ours(of) => {
+                if let Some(given) = &call.given {
+                    self.given.insert((of.n, &call.id), given);
+                }
+            }
             Fact::Returned {
                 of, call, outcome, ..
             } if is_ours(of) => {
@@ -118,7 +128,10 @@ impl<'a> Session<'a> {
                     content, is_error, ..
                 } = outcome;
                 let content = self.body(content)?;
-                let result = json!({ "kind": "toolResult", "id": call, "content": content, "isError": is_error });
+                // The name by which the turn before has it, and the one that is not another call's.
+                let given = self.given.get(&(of.n, call));
+                let given = given.map_or(call.0.as_str(), |given| given.as_str());
+                let result = json!({ "kind": "toolResult", "id": given, "call": call, "content": content, "isError": is_error });
                 self.entry(when, of, "", message("user", &json!([result])));
             }
             Fact::Answered {

@@ -17,6 +17,7 @@ use grove_store::{LoadedRun, Store, StoreError, Submission, Submitted};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::data_check;
 use crate::evidence::review_schema;
 use crate::identity::{new_owner_token, new_run_id};
 use crate::mcp::{MCP, McpServer, selected};
@@ -422,8 +423,8 @@ fn node(
     }
     let of_list = request.list.as_ref().and_then(|list| list.schema.as_ref());
     for schema in request.output_schema.iter().chain(of_list) {
-        jsonschema::validator_for(schema).map_err(|error| SubmitError::Refused {
-            message: format!("`outputSchema` is not a JSON Schema: {error}"),
+        data_check::look_at(schema).map_err(|fault| SubmitError::Refused {
+            message: format!("`outputSchema` is not a JSON Schema that is taken: {fault}"),
             help: "correct the schema".to_owned(),
         })?;
     }

@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use grove_exec::{Keeper, StopTokens};
 use grove_model::{Secret, ToolDefinition};
-use grove_plan::report_of;
 use grove_plan::subagent_tool::{self, Caller};
+use grove_plan::{CallId, report_of};
 use serde_json::{Value, json};
 
 use crate::Skills;
+use crate::data_check::DataCheck;
 use crate::delegation::Delegate;
 use crate::mcp::McpTools;
 use crate::powers::Power;
@@ -262,8 +263,8 @@ pub(crate) struct Toolbox {
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) tool_timeout: Duration,
     pub(crate) skills: Arc<dyn Skills>,
-    /// The schema of the output, and who checks it.
-    pub(crate) schema: Option<(Value, jsonschema::Validator)>,
+    /// The schema of the output.
+    pub(crate) schema: Option<Value>,
     /// Whether the child is to report on its work.
     pub(crate) reports: bool,
     /// Whether commands are run by somebody else, whose results nobody masks.
@@ -299,7 +300,7 @@ impl Toolbox {
             input_schema: self.masked_value(definition.input_schema),
             ..definition
         }));
-        all.extend(self.schema.as_ref().map(|(schema, _)| ToolDefinition {
+        all.extend(self.schema.as_ref().map(|schema| ToolDefinition {
             name: STRUCTURED_OUTPUT.to_owned(),
             description: "Gives the result as data and ends the work.".to_owned(),
             input_schema: schema.clone(),
@@ -358,15 +359,15 @@ impl Toolbox {
         self.run_call(name, arguments, stop, None).await
     }
 
-    /// The same, with the name that the model gave to the call.
+    /// The same, with the name that the call has in the journal.
     pub(crate) async fn run_call(
         &self,
         name: &str,
         arguments: &Value,
         stop: &StopTokens,
-        call: Option<&str>,
+        call: Option<&CallId>,
     ) -> ToolResult {
-        if let Some(result) = self.structured(name, arguments) {
+        if let Some(result) = self.structured(name, arguments, stop).await {
             return result;
         }
         if let Some(result) = self.mcp.call(name, arguments, stop).await {
@@ -492,19 +493,29 @@ impl Toolbox {
     }
 
     /// Looks at a value that a child gives as its result; none when that is not what was called.
-    pub(crate) fn structured(&self, name: &str, arguments: &Value) -> Option<ToolResult> {
-        let (_, validator) = self.schema.as_ref().filter(|_| name == STRUCTURED_OUTPUT)?;
-        let faults: Vec<String> = validator
-            .iter_errors(arguments)
-            .take(8)
-            .map(|error| format!("{}: {error}", error.instance_path()))
-            .collect();
-        Some(ToolResult::of(if faults.is_empty() {
-            Ok("taken".to_owned())
-        } else {
-            let faults = faults.join("\n");
-            Err(format!("the value does not meet the schema:\n{faults}"))
-        }))
+    pub(crate) async fn structured(
+        &self,
+        name: &str,
+        arguments: &Value,
+        stop: &StopTokens,
+    ) -> Option<ToolResult> {
+        let schema = self.schema.as_ref().filter(|_| name == STRUCTURED_OUTPUT)?;
+        let check = DataCheck {
+            keeper: &self.keeper,
+            mark: &self.mark,
+            folder: &self.outputs,
+            stop,
+        };
+        Some(ToolResult::of(
+            match check.faults(schema, arguments).await {
+                Ok(faults) if faults.is_empty() => Ok("taken".to_owned()),
+                Ok(faults) => {
+                    let faults = faults.join("\n");
+                    Err(format!("the value does not meet the schema:\n{faults}"))
+                }
+                Err(error) => Err(format!("the value was not checked: {error}")),
+            },
+        ))
     }
 }
 

@@ -260,6 +260,25 @@ fn chat_is_read_as_servers_really_send_it() {
         })
         .collect();
     assert_eq!(calls, [1, 2]);
+    // Nor do their names tell them apart, also where each piece repeats them.
+    let piece = |name: &str, text: &str| chunk(&call(0.into(), name.into(), text.into()), None);
+    let pieces = [
+        piece("a", "{\"p\":"),
+        piece("a", "1}"),
+        piece("a", "{\"p\":2"),
+        piece("a", "}"),
+        chunk(&json!({}), Some("tool_calls")),
+    ];
+    let all = decode(Api::OpenaiChat, &pieces, done).unwrap();
+    let calls: Vec<&Value> = all
+        .blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::ToolUse { input, .. } => Some(&input["p"]),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(calls, [1, 2]);
     assert!(matches!(&answer.blocks[0], Block::Thinking { text, signature: None } if text == "hm"));
     assert_eq!(answer.stop, StopKind::ToolUse);
     assert_eq!((answer.usage.reasoning, answer.usage.counted()), (3, 12));

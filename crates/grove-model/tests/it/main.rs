@@ -12,6 +12,7 @@ mod formats;
 mod keys;
 mod recordings;
 mod secure;
+mod usage;
 mod world;
 
 use world::World;

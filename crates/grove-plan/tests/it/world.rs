@@ -132,6 +132,7 @@ pub(crate) fn called(of: &Attempt, epoch: u32, id: &str, writes: bool) -> Fact {
             arguments: Body::Inline(Value::Null),
             writes,
             observed: false,
+            given: None,
         },
     }
 }

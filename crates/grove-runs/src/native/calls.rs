@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use grove_plan::{Call, CallId, CallOutcome, Fact, Finish, Question};
+use grove_plan::{Call, CallOutcome, Fact, Finish, Question};
 use serde_json::Value;
 
 use super::conversation::{Conversation, PendingCall};
@@ -76,7 +76,8 @@ impl NativeChild {
                 return Ok(Settled::Asks(question));
             }
             // To look at a value changes nothing, so it is looked at again.
-            let result = match self.toolbox.structured(&call.name, &call.input) {
+            let looked = self.toolbox.structured(&call.name, &call.input, &self.stop);
+            let result = match looked.await {
                 Some(result) => result,
                 // The run that it asked for is there, or is asked for now.
                 None if self.toolbox.delegates(&call.name) => self.run_tool(call).await,
@@ -99,7 +100,8 @@ impl NativeChild {
             of: self.of.clone(),
             epoch: self.epoch,
             call: Call {
-                id: CallId(call.id.clone()),
+                id: call.id.clone(),
+                given: Some(call.given.clone()),
                 tool: call.name.clone(),
                 arguments,
                 writes: self.toolbox.writes(&call.name),
@@ -128,7 +130,7 @@ impl NativeChild {
     /// Runs a tool; one that looks at files does so beside the others.
     async fn run_tool(&self, call: &PendingCall) -> ToolResult {
         if !self.toolbox.looks_at_files(&call.name) {
-            let (id, stop) = (Some(call.id.as_str()), &self.stop);
+            let (id, stop) = (Some(&call.id), &self.stop);
             let run = self.toolbox.run_call(&call.name, &call.input, stop, id);
             return run.await;
         }
@@ -144,7 +146,7 @@ impl NativeChild {
         let fact = Fact::Returned {
             of: self.of.clone(),
             epoch: self.epoch,
-            call: CallId(call.id.clone()),
+            call: call.id.clone(),
             outcome: CallOutcome {
                 content,
                 is_error: result.is_error,

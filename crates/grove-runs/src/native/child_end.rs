@@ -1,5 +1,6 @@
 //! How a child ended, with what it came to.
 
+use grove_exec::StopTokens;
 use grove_plan::{Cause, Ending, Finish, FoundFile, Output, ReviewVerdict, Usage};
 use grove_spec::Digest;
 use serde_json::Value;
@@ -69,7 +70,7 @@ impl ChildEnd {
     }
 
     /// Takes the data that was asked for out of its words, where it gave none through the tool.
-    pub(crate) fn take_data(&mut self, toolbox: &Toolbox) {
+    pub(crate) async fn take_data(&mut self, toolbox: &Toolbox, stop: &StopTokens) {
         let is_wanted = toolbox.schema.is_some() && self.structured.is_none();
         if self.finish != Finish::Answered || !is_wanted {
             return;
@@ -78,7 +79,7 @@ impl ChildEnd {
             self.not_data = Some("it is not JSON".to_owned());
             return;
         };
-        match toolbox.structured(STRUCTURED_OUTPUT, &value) {
+        match toolbox.structured(STRUCTURED_OUTPUT, &value, stop).await {
             Some(result) if result.is_error => self.not_data = Some(result.text),
             _ => self.structured = Some(value),
         }

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 
 use grove_model::Block;
 
+use super::about;
 use super::conversation::TurnSoFar;
-use super::{about, calls_of};
 
 /// Tokens of one answer.
 const MOST_OUTPUT_TOKENS: u32 = 16_384;
@@ -130,8 +130,8 @@ fn line_of(turn: &TurnSoFar) -> String {
     for words in words.filter(|words| !words.is_empty()) {
         let _ = writeln!(line, "- you said: {words}");
     }
-    for (id, name, input) in calls_of(&turn.blocks) {
-        let how = match turn.results.get(id) {
+    for ((_, name, input), call) in turn.calls() {
+        let how = match &call.result {
             Some((_, false)) => "done",
             Some((_, true)) => "failed",
             None => "not run",
@@ -148,8 +148,8 @@ fn line_of(turn: &TurnSoFar) -> String {
 fn skills_of(turns: &[TurnSoFar]) -> Vec<&str> {
     let mut found: Vec<&str> = Vec::new();
     for turn in turns {
-        for (id, name, _) in calls_of(&turn.blocks) {
-            let result = turn.results.get(id).filter(|_| name == "skill");
+        for ((_, name, _), call) in turn.calls() {
+            let result = call.result.as_ref().filter(|_| name == "skill");
             if let Some((text, false)) = result
                 && !found.contains(&text.as_str())
             {

@@ -2,17 +2,19 @@
 
 mod from_journal;
 mod messages;
-
-use std::collections::BTreeMap;
+mod turn;
 
 use grove_model::{Block, StopKind};
 use grove_plan::{CallId, Finish, Question, Usage};
 use serde_json::Value;
 
 use super::compaction::Window;
-use super::{ChildEnd, calls_of, goes_on};
+use super::{ChildEnd, goes_on};
 use crate::told::Told;
 use crate::tools::{STRUCTURED_OUTPUT, ToolResult, question_of};
+use from_journal::NOT_RUN;
+use turn::CallSoFar;
+pub(super) use turn::TurnSoFar;
 
 /// What was said so far, in all tries of one session.
 pub(super) struct Conversation {
@@ -29,20 +31,14 @@ pub(super) struct Conversation {
     earlier: usize,
 }
 
-/// An answer of the model, and what its calls came to.
-pub(super) struct TurnSoFar {
-    pub(super) blocks: Vec<Block>,
-    goes_on: bool,
-    pub(super) results: BTreeMap<String, (String, bool)>,
-    /// Calls that were begun.
-    begun: Vec<String>,
-    /// What the child was told then, beside the results.
-    pub(super) heard: Vec<String>,
-}
-
 /// A call whose result the model has not been told.
 pub(super) struct PendingCall {
-    pub(super) id: String,
+    /// Its place among the calls of its turn.
+    place: usize,
+    /// Its name in the journal.
+    pub(super) id: CallId,
+    /// The model's name for it.
+    pub(super) given: String,
     pub(super) name: String,
     pub(super) input: Value,
     /// Whether it was begun, and nobody knows how it ended.
@@ -53,7 +49,7 @@ impl PendingCall {
     /// What the child asks with it and waits for.
     pub(super) fn question(&self) -> Option<Question> {
         let text = question_of(&self.name, &self.input)?;
-        let call = CallId(self.id.clone());
+        let call = self.id.clone();
         Some(Question { call, text })
     }
 }
@@ -71,13 +67,12 @@ impl Conversation {
         let counted = [usage.input, usage.cached, usage.cache_write, usage.output];
         let counted = counted.into_iter().fold(0, u64::saturating_add);
         self.counted = (counted > 0 && !usage.estimated).then_some(counted);
-        self.turns.push(TurnSoFar {
-            blocks,
-            goes_on,
-            results: BTreeMap::new(),
-            begun: Vec::new(),
-            heard: Vec::new(),
-        });
+        // Every call has a result before the next answer, also one that an earlier version of this program passed over.
+        if let Some(last) = self.turns.last_mut() {
+            last.settle(|_, _| (NOT_RUN.to_owned(), true));
+        }
+        let number = self.own().len() + 1;
+        self.turns.push(TurnSoFar::new(number, blocks, goes_on));
     }
 
     pub(super) fn add_turn(&mut self, blocks: Vec<Block>, stop: &StopKind, usage: &Usage) {
@@ -98,11 +93,8 @@ impl Conversation {
 
     pub(super) fn add_result(&mut self, call: &PendingCall, result: &ToolResult) {
         if let Some(last) = self.turns.last_mut() {
-            if !last.begun.contains(&call.id) {
-                last.begun.push(call.id.clone());
-            }
-            let result = (result.text.clone(), result.is_error);
-            last.results.insert(call.id.clone(), result);
+            last.begin(call.place, call.id.clone());
+            last.give(call.place, (result.text.clone(), result.is_error));
         }
     }
 
@@ -115,12 +107,15 @@ impl Conversation {
         let Some(last) = self.turns.last() else {
             return Vec::new();
         };
-        let calls = calls_of(&last.blocks).filter(|(id, _, _)| !last.results.contains_key(*id));
-        let calls = calls.map(|(id, name, input)| PendingCall {
-            id: id.clone(),
+        let calls = last.calls().enumerate();
+        let calls = calls.filter(|(_, (_, call))| call.result.is_none());
+        let calls = calls.map(|(place, ((given, name, input), call))| PendingCall {
+            place,
+            id: call.begun.clone().unwrap_or_else(|| last.id_of(place)),
+            given: given.clone(),
             name: name.clone(),
             input: input.clone(),
-            may_have_run: last.begun.contains(id),
+            may_have_run: call.begun.is_some(),
         });
         let mut calls: Vec<PendingCall> = calls.collect();
         // Whoever asks waits, so the others come first.
@@ -132,7 +127,7 @@ impl Conversation {
     pub(super) fn is_answered(&self) -> bool {
         let last = self.turns.last();
         last.is_some_and(|last| {
-            let has_calls = calls_of(&last.blocks).next().is_some();
+            let has_calls = last.calls().next().is_some();
             !last.goes_on && !has_calls && last.heard.is_empty()
         })
     }
@@ -149,48 +144,48 @@ impl Conversation {
 
     /// How many calls it has asked for.
     pub(super) fn calls_wanted(&self) -> u64 {
-        let calls = self.own().iter().map(|turn| calls_of(&turn.blocks).count());
+        let calls = self.own().iter().map(|turn| turn.calls().count());
         calls.sum::<usize>() as u64
     }
 
     /// The same before its last answer.
     pub(super) fn calls_wanted_before_last(&self) -> u64 {
         let last = self.own().last();
-        let of_last = last.map_or(0, |last| calls_of(&last.blocks).count());
+        let of_last = last.map_or(0, |last| last.calls().count());
         self.calls_wanted().saturating_sub(of_last as u64)
     }
 
     /// How many calls were begun or refused.
     pub(super) fn calls_begun(&self) -> u64 {
-        let begun = self.own().iter().map(|turn| turn.begun.len());
-        begun.sum::<usize>() as u64
+        let calls = self.own().iter().flat_map(TurnSoFar::calls);
+        calls.filter(|(_, call)| call.begun.is_some()).count() as u64
     }
 
     /// The skills that it asked for and was given.
     pub(super) fn skills_given(&self) -> impl Iterator<Item = &str> {
         self.turns.iter().flat_map(|turn| {
-            let calls = calls_of(&turn.blocks).filter(|(id, name, _)| {
-                *name == "skill" && turn.results.get(*id).is_some_and(|(_, failed)| !failed)
-            });
-            calls.filter_map(|(_, _, input)| input.get("name")?.as_str())
+            let calls = turn
+                .calls()
+                .filter(|((_, name, _), call)| *name == "skill" && call.is_taken());
+            calls.filter_map(|((_, _, input), _)| input.get("name")?.as_str())
         })
     }
 
     /// The value that was taken as the result.
     pub(super) fn structured(&self) -> Option<&Value> {
         let last = self.turns.last().filter(|last| last.heard.is_empty())?;
-        let mut calls = calls_of(&last.blocks).filter(|(_, name, _)| *name == STRUCTURED_OUTPUT);
-        calls.find_map(|(id, _, input)| match last.results.get(id) {
-            Some((_, false)) => Some(input),
-            _ => None,
-        })
+        let mut calls = last.calls();
+        let is_it = |name: &str, call: &CallSoFar| name == STRUCTURED_OUTPUT && call.is_taken();
+        calls.find_map(|((_, name, input), call)| is_it(name, call).then_some(input))
     }
 
     /// What was wrong with the last value, once so many were.
     pub(super) fn wrong_values(&self, most: usize) -> Option<String> {
         let results = self.own().iter().flat_map(|turn| {
-            let calls = calls_of(&turn.blocks).filter(|(_, name, _)| *name == STRUCTURED_OUTPUT);
-            calls.filter_map(|(id, _, _)| turn.results.get(id))
+            let calls = turn
+                .calls()
+                .filter(|((_, name, _), _)| *name == STRUCTURED_OUTPUT);
+            calls.filter_map(|(_, call)| call.result.as_ref())
         });
         let wrong: Vec<&String> = results
             .filter(|(_, is_error)| *is_error)

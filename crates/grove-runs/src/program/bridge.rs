@@ -203,6 +203,7 @@ impl Bridging {
             arguments: content,
             writes: self.bridged.toolbox.writes(name),
             observed: false,
+            given: None,
         };
         let Bridged {
             of, epoch, toolbox, ..

@@ -3,7 +3,7 @@
 //! A program tells of a call when it has begun, so that nothing can keep it from that; what it tells comes into the journal
 //! in the order in which it was told. Calls of the runtime's own tools are the bridge's to record.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -35,14 +35,48 @@ pub(super) struct CallRecorder {
     pub(super) stop: StopTokens,
     /// Told when something else is to be done for the run.
     pub(super) news: UnboundedSender<String>,
-    /// Calls that have not ended.
-    pub(super) open: HashMap<String, OpenCall>,
+    pub(super) open: OpenCalls,
+}
+
+/// Calls that have not ended. A program passes on the names that its model gives, which may be the same for all: of
+/// calls with one name the first that began is the first that ends.
+#[derive(Debug, Default)]
+pub(super) struct OpenCalls {
+    made: u64,
+    by_name: HashMap<String, VecDeque<OpenCall>>,
 }
 
 /// A call that has not ended.
-pub(super) struct OpenCall {
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct OpenCall {
+    id: CallId,
     tool: String,
     of_runtime: bool,
+}
+
+impl OpenCalls {
+    /// Takes note of a call, and gives its name in the journal.
+    fn begin(&mut self, given: &str, tool: &str, of_runtime: bool) -> CallId {
+        self.made += 1;
+        let id = CallId(format!("call-{}", self.made));
+        let call = OpenCall {
+            id: id.clone(),
+            tool: tool.to_owned(),
+            of_runtime,
+        };
+        let same = self.by_name.entry(given.to_owned()).or_default();
+        same.push_back(call);
+        id
+    }
+
+    fn end(&mut self, given: &str) -> Option<OpenCall> {
+        let same = self.by_name.get_mut(given)?;
+        let call = same.pop_front();
+        if same.is_empty() {
+            self.by_name.remove(given);
+        }
+        call
+    }
 }
 
 impl CallRecorder {
@@ -59,10 +93,10 @@ impl CallRecorder {
                     tool: tool.clone(),
                     about: about(&input),
                 });
+                let ours = self.open.begin(&id, &tool, of_runtime);
                 if !of_runtime {
-                    self.called(&id, &tool, &input);
+                    self.called((ours, id), &tool, &input);
                 }
-                self.open.insert(id, OpenCall { tool, of_runtime });
             }
             ProgramEvent::ToolEnd {
                 id,
@@ -70,13 +104,13 @@ impl CallRecorder {
                 result,
                 goes_on,
             } => {
-                let open = self.open.remove(&id);
-                let is_ours = open.as_ref().is_some_and(|open| !open.of_runtime);
-                let tool = open.map(|open| open.tool).unwrap_or_default();
+                let open = self.open.end(&id);
+                let tool = open.as_ref().map(|open| open.tool.clone());
+                let tool = tool.unwrap_or_default();
                 self.log.write(&LogLine::ToolEnd { tool, failed });
-                if is_ours {
+                if let Some(open) = open.filter(|open| !open.of_runtime) {
                     let result = self.masked(bounded(result));
-                    self.returned(id, result, (failed, goes_on));
+                    self.returned(open.id, result, (failed, goes_on));
                 }
             }
             other => return Some(other),
@@ -84,13 +118,14 @@ impl CallRecorder {
         None
     }
 
-    fn called(&self, id: &str, tool: &str, input: &Value) {
+    fn called(&self, (id, given): (CallId, String), tool: &str, input: &Value) {
         let text = self.masked(input.to_string());
         let input = serde_json::from_str(&text).unwrap_or(Value::String(text));
         let writes = !matches!(self.program.effect(tool, &input), CallEffect::Other);
         let (arguments, artifacts) = body(input);
         let call = Call {
-            id: CallId(id.to_owned()),
+            id,
+            given: Some(given),
             tool: tool.to_owned(),
             arguments,
             writes,
@@ -100,12 +135,12 @@ impl CallRecorder {
         self.record(Fact::Called { of, epoch, call }, artifacts);
     }
 
-    fn returned(&self, id: String, result: String, (is_error, goes_on): (bool, bool)) {
+    fn returned(&self, call: CallId, result: String, (is_error, goes_on): (bool, bool)) {
         let (content, artifacts) = body(Value::String(result));
         let fact = Fact::Returned {
             of: self.of.clone(),
             epoch: self.epoch,
-            call: CallId(id),
+            call,
             outcome: CallOutcome {
                 content,
                 is_error,
@@ -156,4 +191,50 @@ fn bounded(mut result: String) -> String {
         let _ = write!(result, "\n[cut: {MOST_RESULT} of {bytes} bytes]");
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn calls_with_one_name_are_several_and_end_in_their_order() {
+        let mut open = OpenCalls::default();
+        for (begins, name, expected) in [
+            (true, "same", "call-1"),
+            (true, "same", "call-2"),
+            (false, "same", "call-1"),
+            (true, "bridge-0", "call-3"),
+            (false, "same", "call-2"),
+            (true, "same", "call-4"),
+            (false, "same", "call-4"),
+            (false, "same", ""),
+            (false, "never", ""),
+            (true, "", "call-5"),
+            (false, "", "call-5"),
+            (false, "bridge-0", "call-3"),
+        ] {
+            let id = if begins {
+                Some(open.begin(name, "bash", false))
+            } else {
+                open.end(name).map(|call| call.id)
+            };
+            assert_eq!(id.map_or_else(String::new, |id| id.0), expected, "{name}");
+        }
+        assert!(open.by_name.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn every_call_has_its_own_name_and_its_own_end(names in proptest::collection::vec("[ab]?", 1..12)) {
+            let mut open = OpenCalls::default();
+            let begun: Vec<CallId> = names.iter().map(|name| open.begin(name, "t", false)).collect();
+            let mut ended: Vec<CallId> = names.iter().map(|name| open.end(name).unwrap().id).collect();
+            prop_assert_eq!(&begun, &ended);
+            ended.dedup();
+            prop_assert_eq!(ended.len(), names.len());
+        }
+    }
 }

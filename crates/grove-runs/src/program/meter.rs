@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 
 use grove_exec::{StopTokens, now};
 use grove_model::{
-    AnswerCounter, Api, AskedRequest, Block, CountedAnswer, ModelError, Relay, RelayedAnswer,
+    AnswerCounter, AskedRequest, Block, CountedAnswer, ModelError, Passing, Relay, RelayedAnswer,
 };
 use grove_plan::{AddedText, Attempt, Cause, Fact, Limits, ModelFailure, Turn, Usage};
 use grove_store::{Draft, Store};
@@ -137,14 +137,24 @@ impl Metering {
     }
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
-        let api = Api::asked_at(request.uri().path());
+        let Some((passing, target)) = self.passing(&request) else {
+            let all: Vec<String> = Passing::all(self.metered.relay.api()).collect();
+            let why = format!("the meter passes on {} and nothing else", all.join(", "));
+            return refused(StatusCode::NOT_FOUND, &why);
+        };
+        let api = match passing {
+            Passing::Counted(api) => Some(api),
+            Passing::Free => None,
+        };
         let turn = match api.filter(|_| self.metered.has_budget) {
             Some(_) => Arc::clone(&self.turn).acquire_owned().await.ok(),
             None => None,
         };
-        if api.is_some()
-            && let Some(why) = self.limit_reached()
-        {
+        let why = match passing {
+            Passing::Counted(_) => self.limit_reached(),
+            Passing::Free => self.is_over(),
+        };
+        if let Some(why) = why {
             return refused(StatusCode::BAD_REQUEST, &why);
         }
         let (head, body) = request.into_parts();
@@ -155,10 +165,9 @@ impl Metering {
         if api.is_some() && !self.is_begun.swap(true, Ordering::Relaxed) {
             self.look_at_first(&body);
         }
-        let target = head.uri.path_and_query();
         let asked = AskedRequest {
             method: head.method,
-            target: target.map(ToString::to_string).unwrap_or_default(),
+            target,
             headers: head.headers,
             body,
         };
@@ -212,6 +221,30 @@ impl Metering {
             ));
         }
         *self.added() = Some(added);
+    }
+
+    /// The way in which a request is passed on, and its path with its query; none where it is refused.
+    fn passing(&self, request: &Request<Incoming>) -> Option<(Passing, String)> {
+        let uri = request.uri();
+        // A proxy is asked for a whole address, and this is none.
+        if uri.scheme().is_some() || uri.authority().is_some() {
+            return None;
+        }
+        let target = uri.path_and_query()?.as_str();
+        let passing = Passing::of(self.metered.relay.api(), request.method(), target)?;
+        Some((passing, target.to_owned()))
+    }
+
+    /// The reason for which nothing may be asked that takes no tokens, if there is one. To ask is not yet to come to a limit.
+    fn is_over(&self) -> Option<String> {
+        let reading = self.reading();
+        let limit = reading.refused.clone();
+        let limit = limit.or_else(|| self.metered.limits.reached(reading.turns, reading.calls));
+        let is_held = self.metered.hold.is_cancelled();
+        let is_over = is_held || self.metered.stop.is_told() || reading.is_not_ours;
+        let stops = || "this child is to stop".to_owned();
+        let limit = limit.map(|limit| limit.to_string());
+        limit.or_else(|| is_over.then(stops))
     }
 
     /// Why nothing more may be asked, if it is so.

@@ -8,7 +8,7 @@ use grove_exec::{
     verdict,
 };
 use grove_fs::atomic;
-use grove_model::Api;
+use grove_model::{Api, Passing};
 use http::{Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
@@ -32,8 +32,16 @@ pub async fn try_program(
     folder: &Path,
 ) -> Result<(), String> {
     let words = |error: grove_fs::FsError| format!("{error}: {}", error.source);
-    let model = Loopback::serve(Arc::new(|request| {
-        let api = Api::asked_at(request.uri().path());
+    let apis = program.apis;
+    let model = Loopback::serve(Arc::new(move |request| {
+        let target = request.uri().path_and_query().map(ToString::to_string);
+        let target = target.unwrap_or_default();
+        let mut spoken = apis.iter().filter_map(|word| Api::of_word(word));
+        let passing = spoken.find_map(|api| Passing::of(api, request.method(), &target));
+        let api = match passing {
+            Some(Passing::Counted(api)) => Some(api),
+            Some(Passing::Free) | None => None,
+        };
         Box::pin(async move { answer(api) })
     }));
     let model = model.await.map_err(|error| error.to_string())?;

@@ -137,10 +137,16 @@ impl Shared {
                 return Ok(None);
             };
             let end = native.drive(loaded, told).await.ok();
+            let kept = (&**toolbox, &native.stop);
             // Pipes to its servers, which end with it.
             let pipes = self.options.places.program_folder(&loaded.id, of);
             let _ = grove_fs::files::remove_folder(&pipes);
-            Ok(end.map(|end| Self::with_output(end, (child, of), loaded, place, toolbox)))
+            let Some(end) = end else {
+                return Ok(None);
+            };
+            Ok(Some(
+                Self::with_output(end, (child, of), loaded, place, kept).await,
+            ))
         };
         let guarded = self.guarded(child, &git, &self.work_folder(loaded, of, child));
         let limits = child.limits.attention.as_ref();
@@ -200,14 +206,14 @@ impl Shared {
     }
 
     /// The end of a child whose answer is in the file that it was to be written to.
-    fn with_output(
+    async fn with_output(
         mut end: ChildEnd,
         (child, of): (&Child, &Attempt),
         loaded: &LoadedRun,
         place: Option<AnswerPlace>,
-        toolbox: &Toolbox,
+        (toolbox, stop): (&Toolbox, &StopTokens),
     ) -> ChildEnd {
-        end.take_data(toolbox);
+        end.take_data(toolbox, stop).await;
         let Some(AnswerPlace { path, before }) = place else {
             return end;
         };
@@ -295,8 +301,12 @@ impl Shared {
         let Ok(place) = place else {
             return Ok(None);
         };
-        let end = driven.drive().await.ok();
-        Ok(end.map(|end| Self::with_output(end, (child, of), loaded, place, &toolbox)))
+        let Ok(end) = driven.drive().await else {
+            return Ok(None);
+        };
+        let kept = (&*toolbox, &driven.stop);
+        let end = Self::with_output(end, (child, of), loaded, place, kept).await;
+        Ok(Some(end))
     }
 
     /// Whether what a child spends counts against a budget: its own, its run's or that of a run above.
@@ -398,10 +408,7 @@ impl Shared {
             Some(digest) => {
                 let bytes = self.store.artifact(digest).ok().flatten();
                 let schema = bytes.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
-                let schema = schema.ok_or_else(|| input("the schema is not there"))?;
-                let validator = jsonschema::validator_for(&schema);
-                let validator = validator.map_err(|error| input(error.to_string()))?;
-                Some((schema, validator))
+                Some(schema.ok_or_else(|| input("the schema is not there"))?)
             }
             None => None,
         };

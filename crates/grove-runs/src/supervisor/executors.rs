@@ -12,10 +12,11 @@ use grove_store::{LoadedRun, OpenRow};
 
 use super::{Shared, answered, mark, start_of};
 use crate::attempt_log::{AttemptLog, LogLine};
+use crate::data_check::DataCheck;
 use crate::delegation::stop_run;
 use crate::delivery::Delivering;
 use crate::evidence::{Work, look};
-use crate::item_list::ItemList;
+use crate::item_list::{CollectedItems, ItemList};
 use crate::mcp::MCP;
 use crate::native::{Inbox, SentMessage};
 use crate::session_file::write_session;
@@ -252,19 +253,45 @@ impl Shared {
         node: &NodeId,
         is_expansion: bool,
     ) -> (Outcome, Vec<Vec<u8>>) {
-        let (shared, run, node) = (Arc::clone(self), run.to_owned(), node.clone());
+        let (shared, id, list) = (Arc::clone(self), run.to_owned(), node.clone());
         let done = tokio::task::spawn_blocking(move || {
-            let loaded = shared.store.load(&run).map_err(|error| error.to_string())?;
-            let list = ItemList::of(&shared.store, &loaded, &node)?;
+            let loaded = shared.store.load(&id).map_err(|error| error.to_string())?;
+            let list = ItemList::of(&shared.store, &loaded, &list)?;
             if is_expansion {
-                list.expand()
+                let (outcome, artifacts) = list.expand()?;
+                Ok(CollectedItems {
+                    outcome,
+                    artifacts,
+                    to_check: None,
+                })
             } else {
                 list.collect()
             }
         });
+        let impossible = |why: String| (Outcome::Impossible { why }, Vec::new());
         let done = done.await.map_err(|error| error.to_string());
-        done.and_then(|done| done)
-            .unwrap_or_else(|why| (Outcome::Impossible { why }, Vec::new()))
+        let done = match done.and_then(|done| done) {
+            Ok(done) => done,
+            Err(why) => return impossible(why),
+        };
+        let Some((schema, value)) = done.to_check else {
+            return (done.outcome, done.artifacts);
+        };
+        let of = Attempt {
+            node: node.clone(),
+            n: 0,
+        };
+        let check = DataCheck {
+            keeper: &self.options.keeper,
+            mark: &mark(&self.store, run, &of),
+            folder: &self.options.places.outputs(run, &of),
+            stop: &StopTokens::default(),
+        };
+        match check.faults(&schema, &value).await.as_deref() {
+            Ok([]) => (done.outcome, done.artifacts),
+            Ok([fault, ..]) => impossible(fault.clone()),
+            Err(error) => impossible(error.to_string()),
+        }
     }
 
     /// Runs the commands that show whether a child's work counts.

@@ -112,7 +112,9 @@ impl Message<'_> {
             "type": "message_delta",
             "delta": { "stop_reason": self.stop_reason(), "stop_sequence": null },
         });
-        if !self.reply.without_usage {
+        if let Some(said) = &self.reply.said_usage {
+            end["usage"] = said.clone();
+        } else if !self.reply.without_usage {
             end["usage"] = json!({ "output_tokens": self.reply.usage.output });
         }
         events.push(end);
@@ -131,7 +133,9 @@ impl Message<'_> {
             "stop_reason": null,
             "stop_sequence": null,
         });
-        if !self.reply.without_usage {
+        if let Some(said) = &self.reply.said_usage {
+            message["usage"] = said.clone();
+        } else if !self.reply.without_usage {
             let usage = self.reply.usage;
             message["usage"] = json!({
                 "input_tokens": usage.input,
@@ -144,9 +148,10 @@ impl Message<'_> {
     }
 
     fn call_block(&self, index: usize, call: &ToolCall) -> Value {
+        let usual = format!("toolu_{}_{index}", self.number);
         json!({
             "type": "tool_use",
-            "id": format!("toolu_{}_{index}", self.number),
+            "id": self.reply.call_name(index).unwrap_or(&usual),
             "name": call.name,
             "input": {},
         })

@@ -34,7 +34,11 @@ pub(super) fn answer(reply: &ScriptedReply, asked: &Value, number: usize) -> Ans
         let calls: Vec<Value> = calls
             .iter()
             .enumerate()
-            .map(|(index, call)| tool_call(call, number, index, &call.arguments.to_string()))
+            .map(|(index, call)| {
+                let mut whole = tool_call(call, number, index, &call.arguments.to_string());
+                named(&mut whole["id"], reply, index);
+                whole
+            })
             .collect();
         message["tool_calls"] = calls.into();
     }
@@ -97,6 +101,7 @@ fn chunks(
         // The name comes with the first part alone.
         let mut first = tool_call(call, number, index, "");
         first["index"] = index.into();
+        named(&mut first["id"], reply, index);
         chunks.push(chunk(json!({ "tool_calls": [first] }), None));
         for part in pieces(&call.arguments.to_string(), reply.pieces) {
             let next = json!({ "index": index, "function": { "arguments": part } });
@@ -130,7 +135,17 @@ fn tool_call(call: &ToolCall, number: usize, index: usize, arguments: &str) -> V
     })
 }
 
+/// Gives a call the name that is said for it.
+pub(super) fn named(id: &mut Value, reply: &ScriptedReply, index: usize) {
+    if let Some(name) = reply.call_name(index) {
+        *id = name.into();
+    }
+}
+
 fn usage(reply: &ScriptedReply) -> Value {
+    if let Some(said) = &reply.said_usage {
+        return said.clone();
+    }
     let usage = reply.usage;
     let input = usage.input + usage.cached;
     let mut counts = json!({

@@ -13,10 +13,11 @@ pub(super) fn answer(reply: &ScriptedReply, asked: &Value, number: usize) -> Ans
     }
     let text = reply.whole_text().map(|text| text_item(&text, number));
     let calls = reply.all_calls();
-    let calls = calls
-        .iter()
-        .enumerate()
-        .map(|(index, call)| call_item(call, number, index));
+    let calls = calls.iter().enumerate().map(|(index, call)| {
+        let mut item = call_item(call, number, index);
+        super::chat::named(&mut item["call_id"], reply, index);
+        item
+    });
     let thinking = reply.thinking.as_ref();
     let thinking = thinking.map(|thinking| reasoning_item(thinking, number));
     let items: Vec<Value> = thinking.into_iter().chain(text).chain(calls).collect();
@@ -62,6 +63,7 @@ fn response(
         "output_tokens_details": { "reasoning_tokens": 0 },
         "total_tokens": input + counts.output,
     });
+    let usage = reply.said_usage.clone().unwrap_or(usage);
     let has_usage = status == "completed" && !reply.without_usage;
     json!({
         "id": format!("resp_{number}"),

@@ -177,6 +177,10 @@ pub struct ScriptedReply {
     pub usage: TokenCounts,
     /// Whether nothing is said of what it took.
     pub without_usage: bool,
+    /// The usage that is said instead, of any form.
+    pub said_usage: Option<Value>,
+    /// The names of its calls, the last one for all that follow; names that differ when there are none.
+    pub call_names: Vec<String>,
     /// A failure instead of all that.
     pub error: Option<ScriptedError>,
     /// A failure after all that, in place of the end of the stream.
@@ -201,6 +205,8 @@ impl Default for ScriptedReply {
             stop: None,
             usage: TokenCounts::default(),
             without_usage: false,
+            said_usage: None,
+            call_names: Vec::new(),
             error: None,
             stream_error: None,
             delivery: Delivery::default(),
@@ -221,6 +227,12 @@ impl ScriptedReply {
     /// All that it says.
     pub(super) fn whole_text(&self) -> Option<String> {
         self.text.as_ref().map(|text| text.repeat(self.repeat))
+    }
+
+    /// The name of a call, where it is said.
+    pub(super) fn call_name(&self, at: usize) -> Option<&str> {
+        let name = self.call_names.get(at).or(self.call_names.last());
+        name.map(String::as_str)
     }
 
     /// All that it calls.

@@ -9,12 +9,12 @@ use serde_json::Value;
 use super::{Conversation, asked_for, asked_for_data};
 use crate::native::calls::UNKNOWN_OUTCOME;
 use crate::native::compaction::Window;
-use crate::native::{calls_of, goes_on};
+use crate::native::goes_on;
 use crate::told::Told;
 use crate::tools::CONTACT_SUPERVISOR;
 
 /// What a model is told of a call that it wanted and that was not begun before it was interrupted.
-const NOT_RUN: &str =
+pub(super) const NOT_RUN: &str =
     "not run: the work was interrupted before it; call it again if it is still wanted";
 /// What a model is told when it asked and goes on without an answer.
 const NO_ANSWER: &str = "no answer was given; go on as well as you can without one";
@@ -65,8 +65,10 @@ impl Conversation {
                 Fact::Called {
                     of: whose, call, ..
                 } if whose == of => {
-                    if let Some(last) = self.turns.last_mut() {
-                        last.begun.push(call.id.0.clone());
+                    if let Some(last) = self.turns.last_mut()
+                        && let Some(place) = last.place_of(&call.id)
+                    {
+                        last.begin(place, call.id.clone());
                     }
                 }
                 Fact::Returned {
@@ -80,8 +82,10 @@ impl Conversation {
                 } if whose == of => {
                     let text = artifact(store, content)?;
                     let text = text.as_str().unwrap_or_default().to_owned();
-                    if let Some(last) = self.turns.last_mut() {
-                        last.results.insert(call.0.clone(), (text, *is_error));
+                    if let Some(last) = self.turns.last_mut()
+                        && let Some(place) = last.place_of(call)
+                    {
+                        last.give(place, (text, *is_error));
                     }
                 }
                 Fact::Answered {
@@ -113,24 +117,19 @@ impl Conversation {
 
     /// Gives every call of the last turn a result: an answer to a question, or what is known of it.
     pub(super) fn settle_open_calls(&mut self, words: &mut Option<String>) {
-        if let Some(last) = self.turns.last_mut() {
-            let open = calls_of(&last.blocks).filter(|(id, _, _)| !last.results.contains_key(*id));
-            let open: Vec<(String, bool)> = open
-                .map(|(id, name, _)| (id.clone(), name == CONTACT_SUPERVISOR))
-                .collect();
-            for (id, is_question) in open {
-                let is_begun = last.begun.contains(&id);
-                let result = match (is_begun, is_question) {
-                    (true, true) => match words.take() {
-                        Some(answer) => (answer, false),
-                        None => (NO_ANSWER.to_owned(), true),
-                    },
-                    (true, false) => (UNKNOWN_OUTCOME.to_owned(), true),
-                    (false, _) => (NOT_RUN.to_owned(), true),
-                };
-                last.results.insert(id, result);
-            }
-        }
+        let Some(last) = self.turns.last_mut() else {
+            return;
+        };
+        last.settle(
+            |name, is_begun| match (is_begun, name == CONTACT_SUPERVISOR) {
+                (true, true) => match words.take() {
+                    Some(answer) => (answer, false),
+                    None => (NO_ANSWER.to_owned(), true),
+                },
+                (true, false) => (UNKNOWN_OUTCOME.to_owned(), true),
+                (false, _) => (NOT_RUN.to_owned(), true),
+            },
+        );
     }
 }
 

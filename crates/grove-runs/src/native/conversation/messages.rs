@@ -4,7 +4,6 @@ use grove_model::{Block, Message, Role};
 use grove_plan::Cause;
 
 use super::{Conversation, TurnSoFar};
-use crate::native::calls_of;
 
 impl Conversation {
     /// How many turns have to be told in short, when the next request is too long; `tools` are the bytes of the tools. The
@@ -85,14 +84,19 @@ impl Conversation {
         self.settle_open_calls(&mut None);
         self.turns.last()?;
         let mut messages = self.messages();
-        let mut left_out = Vec::new();
+        // The calls whose results are to come, and whether each is kept: several may have one name.
+        let mut open: Vec<(String, bool)> = Vec::new();
         for message in &mut messages {
             message.content.retain(|block| match block {
-                Block::ToolUse { id, name, .. } if parents_only.contains(&name.as_str()) => {
-                    left_out.push(id.clone());
-                    false
+                Block::ToolUse { id, name, .. } => {
+                    let is_kept = !parents_only.contains(&name.as_str());
+                    open.push((id.clone(), is_kept));
+                    is_kept
                 }
-                Block::ToolResult { id, .. } => !left_out.contains(id),
+                Block::ToolResult { id, .. } => {
+                    let call = open.iter().position(|(called, _)| called == id);
+                    call.is_none_or(|at| open.remove(at).1)
+                }
                 _ => true,
             });
         }
@@ -113,8 +117,8 @@ impl Conversation {
 
     /// A turn as messages: what the model said, and what came of it.
     fn messages_of(&self, turn: &TurnSoFar) -> impl Iterator<Item = Message> {
-        let results = calls_of(&turn.blocks).filter_map(|(id, name, _)| {
-            let (content, is_error) = turn.results.get(id)?;
+        let results = turn.calls().filter_map(|((id, name, _), call)| {
+            let (content, is_error) = call.result.as_ref()?;
             // Instructions are told whole.
             let content = match name.as_str() {
                 "skill" => content.clone(),

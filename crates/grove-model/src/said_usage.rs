@@ -1,0 +1,135 @@
+//! The numbers of tokens that a provider says, and those that count.
+
+use grove_plan::Usage;
+use serde_json::Value;
+
+/// The bytes that are taken for a token where the provider gave no number.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// The most bytes of words that one token stands for on average, in any text: less output than this cannot have been.
+const MOST_BYTES_PER_TOKEN: u64 = 32;
+
+/// A number of a provider's, or what is in its place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum SaidCount {
+    /// It is not there.
+    #[default]
+    Missing,
+    /// A whole number that fits.
+    Number(u64),
+    /// Something else: below zero, too large, a fraction, a text.
+    Unreadable,
+}
+
+impl SaidCount {
+    pub(crate) fn of(value: &Value) -> Self {
+        match (value, value.as_u64()) {
+            (Value::Null, _) => Self::Missing,
+            (_, Some(number)) => Self::Number(number),
+            (_, None) => Self::Unreadable,
+        }
+    }
+
+    const fn number(self) -> u64 {
+        match self {
+            Self::Number(number) => number,
+            Self::Missing | Self::Unreadable => 0,
+        }
+    }
+
+    fn take(&mut self, later: Self) {
+        if later != Self::Missing {
+            *self = later;
+        }
+    }
+}
+
+/// The bytes that were sent and that came, as this side counts them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnCount {
+    pub(crate) request_bytes: usize,
+    pub(crate) answer_bytes: usize,
+}
+
+impl OwnCount {
+    /// The tokens of it, where the provider gave no number.
+    pub(crate) fn guessed(self) -> Usage {
+        Usage {
+            input: (self.request_bytes as u64).div_ceil(BYTES_PER_TOKEN),
+            output: (self.answer_bytes as u64).div_ceil(BYTES_PER_TOKEN),
+            estimated: true,
+            ..Usage::default()
+        }
+    }
+
+    const fn least_output(self) -> u64 {
+        (self.answer_bytes as u64).div_ceil(MOST_BYTES_PER_TOKEN)
+    }
+}
+
+/// The numbers of a provider, by kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct SaidUsage {
+    /// Input that was not cached.
+    pub(crate) input: SaidCount,
+    pub(crate) output: SaidCount,
+    pub(crate) cached: SaidCount,
+    pub(crate) cache_write: SaidCount,
+    pub(crate) reasoning: SaidCount,
+}
+
+impl SaidUsage {
+    pub(crate) fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Takes what is said later: it replaces what was said before, also by something unreadable.
+    pub(crate) fn take(&mut self, later: Self) {
+        self.input.take(later.input);
+        self.output.take(later.output);
+        self.cached.take(later.cached);
+        self.cache_write.take(later.cache_write);
+        self.reasoning.take(later.reasoning);
+    }
+
+    /// The numbers that can be read: all that is known of an answer whose end did not come.
+    pub(crate) fn readable(&self) -> Usage {
+        Usage {
+            input: self.input.number(),
+            output: self.output.number(),
+            cached: self.cached.number(),
+            cache_write: self.cache_write.number(),
+            reasoning: self.reasoning.number(),
+            // Thoughts are a part of the output in every format, counted apart or not.
+            reasoning_in_output: true,
+            estimated: false,
+        }
+    }
+
+    /// The tokens that a whole answer counts for, in budgets and in every view. What cannot be read or cannot be is taken from the
+    /// own count: no request is empty, and no token stands for a page.
+    pub(crate) fn counted(&self, own: OwnCount) -> Usage {
+        let guessed = own.guessed();
+        if self.is_nothing() {
+            return guessed;
+        }
+        let mut usage = self.readable();
+        let whole_input = [self.cached, self.cache_write];
+        let is_unreadable = whole_input.contains(&SaidCount::Unreadable);
+        let all = [usage.input, usage.cached, usage.cache_write];
+        let is_empty = all.iter().all(|tokens| *tokens == 0);
+        if !matches!(self.input, SaidCount::Number(_)) || is_unreadable || is_empty {
+            usage.input = usage.input.max(guessed.input);
+            usage.estimated = true;
+        }
+        let least = match self.output {
+            SaidCount::Number(_) => own.least_output(),
+            SaidCount::Missing | SaidCount::Unreadable => guessed.output,
+        };
+        if usage.output < least || !matches!(self.output, SaidCount::Number(_)) {
+            usage.output = least;
+            usage.estimated = true;
+        }
+        usage
+    }
+}
