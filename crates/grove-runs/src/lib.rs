@@ -27,6 +27,7 @@ mod repository_guards;
 mod run_report;
 mod session_file;
 mod submission;
+mod submit_key;
 mod supervisor;
 mod told;
 mod tools;
@@ -55,6 +56,7 @@ pub use submission::{
     ChildRequest, ListRequest, PlannedRun, RunRequest, SubmitError, SubmittedRun, can_write,
     make_reviewer, narrow, plan_of, submit, submit_again, surroundings_of,
 };
+pub use submit_key::{KeyOwner, SubmitKey};
 pub use supervisor::{SkillsOf, Supervisor, SupervisorError, SupervisorOptions, wake};
 pub use told::{BOUNDARY, Boundary, Told, ToldPart};
 pub use tools::{TOOLS, ToolRow};

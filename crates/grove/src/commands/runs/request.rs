@@ -7,15 +7,17 @@ use grove_fs::approvals::Approval;
 use grove_plan::{
     AgentScope, LayoutRules, OnComplete, Request as RunRequest, TreeLimits, lay_out, parse_request,
 };
-use grove_runs::{Above, Recording, RunRequest as SubmittedRequest, SubmitError, narrow};
+use grove_runs::{
+    Above, KeyOwner, Recording, RunRequest as SubmittedRequest, SubmitError, SubmitKey, narrow,
+};
 use grove_skills::{
     Environment, Library, Look, LookAgain as _, Parts, Request, Scope, Unsteady as _,
 };
-use grove_spec::Diagnostic;
 use grove_spec::chain::{self, Step};
 use grove_spec::config::Settings;
 use grove_spec::money::millionths;
-use serde_json::Value;
+use grove_spec::{Diagnostic, Digest};
+use serde_json::{Value, json};
 
 use super::approving::Approving;
 use super::children::{Finding, FoundChild, NO_TREE, least};
@@ -55,12 +57,16 @@ struct Asked {
     parent_model: Option<String>,
     /// The conversation of the host that asks.
     session: Option<String>,
+    /// The name of the client that asks; none for a person and for a child.
+    client: Option<String>,
 }
 
 /// What a host asks for, and what it tells of itself.
 pub(super) struct AskedByHost<'a> {
     pub(super) fields: &'a Value,
     pub(super) parent_model: Option<&'a str>,
+    /// The name that it gives itself.
+    pub(super) client: &'a str,
     /// Its conversation.
     pub(super) session: Option<&'a str>,
 }
@@ -117,6 +123,7 @@ pub(super) fn resolve_for_host(
         is_by_model: true,
         parent_model: asked.parent_model.map(str::to_owned),
         session: asked.session.map(str::to_owned),
+        client: Some(asked.client.to_owned()),
         ..read_request(asked.fields)?
     };
     resolve_asked(environment, &RunArgs::default(), asked, above)
@@ -251,6 +258,8 @@ fn resolve_asked(
     notes.dedup();
     // What one agent says about its time is about the run only when it is the only one.
     let own_timeout = timeouts.first().copied().filter(|_| all.len() == 1);
+    let submit_key = submit_key(&asked, above);
+    let digest = digest_of_asked(&asked.request, arguments, &folder);
     let asked = asked.request;
     let first_line = asked.task.lines().next().unwrap_or_default();
     Ok(ResolvedRun {
@@ -278,7 +287,8 @@ fn resolve_asked(
                 ]),
             },
             parent: above.map(|above| above.parent.clone()),
-            submit_key: asked.submit_key,
+            submit_key,
+            asked: Some(digest),
             // What a child asks for is waited for, unless it says otherwise.
             background: asked.background
                 || (above.is_none() && settings.run_force_background.value)
@@ -293,6 +303,36 @@ fn resolve_asked(
             mcp_servers: models.mcp.iter().map(|it| it.name.clone()).collect(),
         },
     })
+}
+
+/// The key of a request among those of whoever asks.
+fn submit_key(asked: &Asked, above: Option<&Above>) -> Option<SubmitKey> {
+    let owner = match (&asked.client, above) {
+        (_, Some(above)) => KeyOwner::Child(&above.parent),
+        (Some(client), None) => KeyOwner::Client(client),
+        (None, None) => KeyOwner::Person,
+    };
+    let key = asked.request.submit_key.as_deref();
+    key.map(|key| SubmitKey::of(owner, key))
+}
+
+/// The digest of a request as it was made, without its key. What was found for it is not in it: agents may have changed
+/// since, and the request is the same.
+fn digest_of_asked(request: &RunRequest, arguments: &RunArgs, folder: &Path) -> Digest {
+    let request = RunRequest {
+        submit_key: None,
+        ..request.clone()
+    };
+    let typed = json!({
+        "verify": arguments.verify,
+        "accept": arguments.accept,
+        "maxTasks": arguments.max_tasks,
+        "includeChanges": arguments.include_changes,
+    });
+    let request = serde_json::to_vec(&request).unwrap_or_default();
+    let typed = typed.to_string();
+    let folder = folder.as_os_str().as_encoded_bytes();
+    Digest::of_fields([request.as_slice(), typed.as_bytes(), folder])
 }
 
 /// The children of a run.
@@ -501,6 +541,7 @@ fn read_request(value: &Value) -> Result<Asked, CommandError> {
         is_by_model: false,
         parent_model: None,
         session: None,
+        client: None,
     })
 }
 
@@ -528,6 +569,7 @@ fn typed(arguments: &RunArgs, texts: TypedTexts) -> Result<Asked, CommandError> 
             is_by_model: false,
             parent_model: None,
             session: None,
+            client: None,
         });
     }
     let mut typed = words::parse(&words)
@@ -556,6 +598,7 @@ fn typed(arguments: &RunArgs, texts: TypedTexts) -> Result<Asked, CommandError> 
         is_by_model: false,
         parent_model: None,
         session: None,
+        client: None,
     })
 }
 

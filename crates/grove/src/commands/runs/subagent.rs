@@ -72,7 +72,15 @@ impl SubagentTool {
 
     fn act(&self, call: &SubagentCall) -> Result<Called, CommandError> {
         let said = Said(&call.arguments);
-        let answer = match said.text("action")?.unwrap_or("run") {
+        let action = said.text("action")?.unwrap_or("run");
+        if subagent_tool::needs_owner(action) {
+            let runs = self.runs()?;
+            let run = runs.load(parts_of(said.needed("run")?).0)?;
+            if let Some(refusal) = delivery::refused(&run, said.text("token")?) {
+                return Ok(Called::Done(refusal));
+            }
+        }
+        let answer = match action {
             "run" => return self.begin(call, &said),
             "wait" => return self.wait(&said),
             "answer" => {
@@ -139,6 +147,7 @@ impl SubagentTool {
         let asked = request::AskedByHost {
             fields: &Value::Object(fields),
             parent_model: call.host.model.as_deref(),
+            client: who(call),
             session: session.as_deref(),
         };
         let resolved = request::resolve_for_host(&self.environment, &asked, above.as_ref())?;
