@@ -32,6 +32,7 @@ mod supervisor;
 mod told;
 mod tools;
 mod verify;
+mod waking;
 mod worktree_setup;
 mod worktrees;
 
@@ -57,9 +58,10 @@ pub use submission::{
     make_reviewer, narrow, plan_of, submit, submit_again, surroundings_of,
 };
 pub use submit_key::{KeyOwner, SubmitKey};
-pub use supervisor::{SkillsOf, Supervisor, SupervisorError, SupervisorOptions, wake};
+pub use supervisor::{SkillsOf, Supervisor, SupervisorError, SupervisorOptions};
 pub use told::{BOUNDARY, Boundary, Told, ToldPart};
 pub use tools::{TOOLS, ToolRow};
+pub use waking::{Woken, wake};
 
 use grove_model::Secret;
 

@@ -21,6 +21,7 @@ mod request;
 mod required_sandbox;
 mod run_rules;
 mod schema_files;
+mod silence;
 mod subagent;
 mod supervise;
 mod told;
@@ -33,7 +34,7 @@ use std::sync::Arc;
 use grove_exec::{Liveness, Owner, now};
 use grove_fs::FileId;
 use grove_plan::{Body, CallOutcome, EffectKind, Event, Fact, FoundFile, REJECTED, RunView, Wish};
-use grove_runs::{ChildWish, JournalError, RunPlaces, about, plan_of, submit};
+use grove_runs::{ChildWish, JournalError, RunPlaces, Woken, about, plan_of, submit};
 use grove_skills::{Environment, Parts, Request, World};
 use grove_spec::Digest;
 use grove_spec::text::one_line;
@@ -110,10 +111,9 @@ impl Runs {
 
     /// Sees to it that somebody does the work of a run. Whoever looks after a child looks after what that asks for: a
     /// supervisor that a child's process started would end with the child.
-    fn ensure(&self, surroundings: &str, run: &str) -> Result<(), CommandError> {
+    fn ensure(&self, surroundings: &str, run: &str) -> Result<Woken, CommandError> {
         if self.is_child {
-            grove_runs::wake(&self.places, surroundings, run);
-            return Ok(());
+            return Ok(grove_runs::wake(&self.places, surroundings, run));
         }
         supervise::ensure(&self.places, surroundings, run)
     }
@@ -191,8 +191,11 @@ pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Outp
         out.note(&format!("note: {note}"));
     }
     let surroundings = &child.request.surroundings;
-    runs.ensure(surroundings, &submitted.id)?;
+    let woken = runs.ensure(surroundings, &submitted.id)?;
     if child.request.background {
+        if woken == Woken::Unanswered {
+            out.note(&runs.note_of_silence(&submitted.id)?);
+        }
         if arguments.json {
             out.json_line(&json!({ "schema": "grove.submitted/1", "id": submitted.id, "ownerToken": submitted.owner_token }));
         } else {
@@ -336,6 +339,7 @@ pub(super) fn manage(
             }
             runs.wish(&loaded.id, Wish::Stop { now: *now })?;
             runs.ensure(&surroundings(), &loaded.id)?;
+            runs.require_told_to_stop(&loaded.id)?;
             out.line(&format!("{} has been told to stop", loaded.id));
             Ok(0)
         }

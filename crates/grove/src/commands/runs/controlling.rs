@@ -60,9 +60,13 @@ pub(super) fn want(
     let (run, node) = parts_of(given);
     let loaded = runs.load(run)?;
     require_own(environment, runs, &loaded.id)?;
+    let is_pause = wish == ChildWish::Pause;
     let node = wish_for_child(&runs.store, &loaded, node.as_ref(), "a terminal", wish)?;
     let surroundings = ModelSettings::find(environment).surroundings();
     runs.ensure(&surroundings, &loaded.id)?;
+    if is_pause {
+        runs.require_told_to_stop(&loaded.id)?;
+    }
     Ok((loaded.id, node))
 }
 

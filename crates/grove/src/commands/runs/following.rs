@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use grove_plan::{Event, Execution, Fact, NodeId, REJECTED, RunView, StopReason, Wish};
-use grove_runs::wake;
+use grove_runs::{Woken, wake};
 use grove_skills::Environment;
 use grove_spec::text::one_line;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -136,6 +136,7 @@ impl Following<'_> {
         let (mut version, mut interrupted) = (None, 0_u32);
         let (mut last_check, mut last_news) = (Instant::now(), Instant::now());
         let mut disk = JournalDisk::default();
+        let mut is_silent = false;
         loop {
             let now = runs.version()?;
             if version != Some(now) {
@@ -170,7 +171,11 @@ impl Following<'_> {
                 if let Some(note) = disk.note(runs.places.folder(), is_quiet) {
                     say(view.as_mut(), &note, out);
                 }
-                runs.ensure(self.surroundings, run)?;
+                let woken = runs.ensure(self.surroundings, run)?;
+                if woken == Woken::Unanswered && !is_silent {
+                    say(view.as_mut(), &runs.note_of_silence(run)?, out);
+                }
+                is_silent = woken == Woken::Unanswered;
             }
             tokio::select! {
                 () = tokio::time::sleep(POLL) => {}

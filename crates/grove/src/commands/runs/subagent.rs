@@ -237,8 +237,12 @@ impl SubagentTool {
         let runs = self.recovered()?;
         let (run, node) = parts_of(said.needed("run")?);
         let loaded = runs.load(run)?;
+        let is_pause = wish == ChildWish::Pause;
         let node = wish_for_child(&runs.store, &loaded, node.as_ref(), who(call), wish)?;
         runs.ensure(&self.surroundings(), &loaded.id)?;
+        if is_pause {
+            runs.require_told_to_stop(&loaded.id)?;
+        }
         Ok(format!("child {node} of run {}", loaded.id))
     }
 
@@ -272,6 +276,7 @@ impl SubagentTool {
         }
         stop_run(&runs.store, id, who(call));
         runs.ensure(&self.surroundings(), id)?;
+        runs.require_told_to_stop(id)?;
         let text = format!("run {id} has been told to stop");
         Ok(SubagentAnswer::text(text))
     }

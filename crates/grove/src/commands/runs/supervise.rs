@@ -14,7 +14,7 @@ use grove_exec::{KEEPER, Keeper, allowed_variables};
 use grove_model::{AskSettings, Secret};
 use grove_runs::{
     Above, Delegation, GivenSkill, Models, RunPlaces, RunRequest, Skills, Supervisor,
-    SupervisorError, SupervisorOptions, wake,
+    SupervisorError, SupervisorOptions, Woken, wake,
 };
 use grove_skills::disclosure::{Call, Disclosure};
 use grove_skills::{Environment, Library, Look, Request};
@@ -36,35 +36,35 @@ const IDLE: Duration = Duration::from_secs(5);
 /// A supervisor that does not listen by then is not there.
 const START: Duration = Duration::from_secs(10);
 
-/// Sees to it that somebody does the work of a run.
+/// Sees to it that a supervisor does the work of a run, and says what came of waking it.
 pub(super) fn ensure(
     places: &RunPlaces,
     surroundings: &str,
     run: &str,
-) -> Result<(), CommandError> {
-    if start_or_wake(places, surroundings, run)? {
-        return Ok(());
-    }
+) -> Result<Woken, CommandError> {
+    let mut woken = start_or_wake(places, surroundings, run)?;
     let until = Instant::now() + START;
-    while !wake(places, surroundings, run) {
+    while woken == Woken::Nobody {
         if Instant::now() > until {
             let log = places.supervisor_log(surroundings);
             return Err(CommandError::internal("the supervisor did not start")
                 .hint(format!("{} may say why", log.display())));
         }
         std::thread::sleep(Duration::from_millis(2));
+        woken = wake(places, surroundings, run);
     }
-    Ok(())
+    Ok(woken)
 }
 
-/// Wakes the supervisor or starts one, without waiting for it; says whether it was there.
+/// Wakes the supervisor or starts one, without waiting for it; says what came of waking the one that was there.
 pub(super) fn start_or_wake(
     places: &RunPlaces,
     surroundings: &str,
     run: &str,
-) -> Result<bool, CommandError> {
-    if wake(places, surroundings, run) {
-        return Ok(true);
+) -> Result<Woken, CommandError> {
+    let woken = wake(places, surroundings, run);
+    if woken != Woken::Nobody {
+        return Ok(woken);
     }
     let log = grove_fs::append::AppendedFile::open(&places.supervisor_log(surroundings), 8 << 20)?;
     // What signs in goes through a pipe: the environment of a process can be read by others as long as it lives.
@@ -88,7 +88,7 @@ pub(super) fn start_or_wake(
     }
     // A server that lives long hears of its end; elsewhere nobody waits for it.
     std::thread::spawn(move || started.wait());
-    Ok(false)
+    Ok(Woken::Nobody)
 }
 
 /// `grove supervise`: executes what runs command until there is nothing to do.
