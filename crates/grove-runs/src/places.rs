@@ -109,7 +109,8 @@ impl RunPlaces {
 
     /// The socket at which a supervisor is woken.
     pub fn wake_socket(&self, surroundings: &str) -> PathBuf {
-        self.folder.join(format!("supervisor-{surroundings}.socket"))
+        self.folder
+            .join(format!("supervisor-{surroundings}.socket"))
     }
 }
 

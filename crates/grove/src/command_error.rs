@@ -68,6 +68,10 @@ impl ErrorKind {
 /// What to do where Grove has no folder for what it keeps.
 const SET_HOME: &str = "set HOME or XDG_STATE_HOME to an absolute path";
 
+/// What to do where the system starts no more processes and threads.
+pub(crate) const AT_LIMIT: &str =
+    "the limit of processes and threads is reached: end some, or raise it (`ulimit -u`)";
+
 type Cause = Box<dyn Error + Send + Sync>;
 
 /// An error with what to try next.
@@ -110,6 +114,17 @@ impl CommandError {
     /// Grove or the machine is at fault.
     pub(crate) fn internal(error: impl Into<Cause>) -> Self {
         Self::new(ErrorKind::Internal, error)
+    }
+
+    /// A process or a thread that the system did not start.
+    pub(crate) fn not_started(what: &str, error: &io::Error) -> Self {
+        let is_limit = error.kind() == io::ErrorKind::WouldBlock;
+        let error = Self::internal(format!("{what} cannot be started: {error}"));
+        if is_limit {
+            error.hint(AT_LIMIT)
+        } else {
+            error
+        }
     }
 
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
@@ -238,6 +253,7 @@ impl From<ServeError> for CommandError {
                 "give a port or a loopback address such as 127.0.0.1:8722: the connection is not encrypted",
             ),
             ServeError::Listen { .. } => Self::finding(error).hint("give another port"),
+            ServeError::Start(error) => Self::not_started("the server", error),
             _ => Self::finding(error),
         }
     }

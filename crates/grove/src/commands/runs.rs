@@ -43,7 +43,7 @@ use serde_json::{Value, json};
 
 use super::Outcome;
 use crate::args::{PlanArgs, RunArgs, RunsCommand};
-use crate::command_error::CommandError;
+use crate::command_error::{AT_LIMIT, CommandError};
 use crate::output::{Output, page};
 use crate::table::Table;
 
@@ -168,6 +168,7 @@ impl From<StoreError> for CommandError {
         match &error {
             StoreError::NoRun(_) => Self::finding(error).hint("`grove runs list` lists them"),
             StoreError::Ambiguous { .. } => Self::usage(error).hint("give more of the id"),
+            StoreError::Thread(_) => Self::internal(error).hint(AT_LIMIT),
             StoreError::Newer { .. } => Self::finding(error).hint("use the newer version of Grove"),
             _ => Self::internal(error),
         }

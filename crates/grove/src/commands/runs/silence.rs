@@ -18,7 +18,9 @@ impl Runs {
     /// The process that drives children of a run, while it is there.
     fn driver(&self, run: &str) -> Result<Option<u32>, CommandError> {
         let rows = self.store.outbox_of(run)?;
-        let starts = rows.into_iter().filter(|row| row.effect.kind == EffectKind::Start);
+        let starts = rows
+            .into_iter()
+            .filter(|row| row.effect.kind == EffectKind::Start);
         let mut holders = starts.filter_map(|row| row.holder);
         let alive = holders.find(|it| Owner(it.clone()).liveness() == Liveness::Alive);
         Ok(alive.map(|it| it.pid))
@@ -64,6 +66,8 @@ fn next_steps(process: Option<u32>) -> Vec<String> {
     let process = process.map_or_else(|| "PROCESS".to_owned(), |it| it.to_string());
     vec![
         format!("`kill -CONT {process}` continues it if it was suspended"),
-        format!("after `kill -KILL {process}` the next command starts another, which goes on with the run"),
+        format!(
+            "after `kill -KILL {process}` the next command starts another, which goes on with the run"
+        ),
     ]
 }

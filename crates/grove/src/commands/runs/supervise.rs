@@ -80,14 +80,15 @@ pub(super) fn start_or_wake(
         .stderr(log.into_stdio())
         .process_group(0)
         .spawn();
-    let mut started = started.map_err(CommandError::internal)?;
+    let mut started =
+        started.map_err(|error| CommandError::not_started("the supervisor", &error))?;
     if let Some(mut input) = started.stdin.take() {
         let text = serde_json::to_vec(&signing_in).map_err(CommandError::internal)?;
         // One that is gone already has found another, which knows them.
         let _ = input.write_all(&text);
     }
-    // A server that lives long hears of its end; elsewhere nobody waits for it.
-    std::thread::spawn(move || started.wait());
+    // A server that lives long hears of its end; elsewhere it is not waited for, and neither where there is no thread.
+    drop(std::thread::Builder::new().spawn(move || started.wait()));
     Ok(Woken::Nobody)
 }
 
@@ -119,11 +120,10 @@ pub(crate) fn supervise(environment: Environment) -> Outcome {
         delegation: Arc::new(Resolving(environment.clone())),
         skills: Box::new(move |folder| Arc::new(FolderSkills::new(&environment, folder))),
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(CommandError::internal)?;
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(2).enable_all();
+    let runtime = grove_exec::runtime(&mut builder);
+    let runtime = runtime.map_err(|error| CommandError::not_started("the supervisor", &error))?;
     let done = runtime.block_on(async {
         let supervisor = Supervisor::open(options)?;
         supervisor.run(CancellationToken::new()).await;
