@@ -52,8 +52,12 @@ impl RunJournal {
         let (run, node) = parts_of(given);
         let loaded = self.load(run)?;
         require_own(self, &loaded.id)?;
+        let is_pause = wish == ChildWish::Pause;
         let node = wish_for_child(&self.store, &loaded, node.as_ref(), BY_TERMINAL, wish)?;
         self.ensure(&self.surroundings(), &loaded.id)?;
+        if is_pause {
+            self.require_told_to_stop(&loaded.id)?;
+        }
         Ok(WishedChild {
             run: loaded.id,
             node,
@@ -68,6 +72,7 @@ impl RunJournal {
         if ended.is_none() {
             self.wish(&loaded.id, Wish::Stop { now })?;
             self.ensure(&self.surroundings(), &loaded.id)?;
+            self.require_told_to_stop(&loaded.id)?;
         }
         Ok(StopOutcome {
             run: loaded.id,

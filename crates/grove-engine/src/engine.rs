@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use grove_plan::RunView;
-use grove_runs::{PlannedRun, SubmittedRun, plan_of, submit};
+use grove_runs::{PlannedRun, SubmittedRun, Woken, plan_of, submit};
 use grove_skills::Environment;
 
 use crate::calling_child;
@@ -109,13 +109,13 @@ impl Engine {
         crate::required_sandbox::check(&self.environment, &resolved.request)
     }
 
-    /// Records a run and sees to it that a supervisor works on it.
-    pub fn submit(&self, resolved: &ResolvedRun) -> Result<SubmittedRun, EngineError> {
+    /// Records a run and wakes or starts the supervisor that works on it. Returns the outcome of waking it, too.
+    pub fn submit(&self, resolved: &ResolvedRun) -> Result<(SubmittedRun, Woken), EngineError> {
         let journal = self.journal()?;
         approving::keep(&self.environment, &resolved.approved)?;
         let submitted = submit(&journal.store, &resolved.request)?;
-        journal.ensure(&resolved.request.surroundings, &submitted.id)?;
-        Ok(submitted)
+        let woken = journal.ensure(&resolved.request.surroundings, &submitted.id)?;
+        Ok((submitted, woken))
     }
 
     /// Waits until a run is over or waits for an answer, at most so long. Returns it as it is then.

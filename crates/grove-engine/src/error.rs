@@ -41,6 +41,10 @@ impl ErrorKind {
 /// The hint where Grove has no folder to keep things in.
 const SET_HOME: &str = "set HOME or XDG_STATE_HOME to an absolute path";
 
+/// The hint where the system starts no more processes and threads.
+pub(crate) const AT_LIMIT: &str =
+    "the limit of processes and threads is reached: end some, or raise it (`ulimit -u`)";
+
 type Cause = Box<dyn Error + Send + Sync>;
 
 /// An error with the next step.
@@ -85,6 +89,17 @@ impl EngineError {
     /// An error of Grove or of the machine.
     pub fn internal(error: impl Into<Cause>) -> Self {
         Self::new(ErrorKind::Internal, error)
+    }
+
+    /// An error about a process or a thread that the system did not start.
+    pub fn not_started(what: &str, error: &io::Error) -> Self {
+        let is_limit = error.kind() == io::ErrorKind::WouldBlock;
+        let error = Self::internal(format!("{what} cannot be started: {error}"));
+        if is_limit {
+            error.hint(AT_LIMIT)
+        } else {
+            error
+        }
     }
 
     /// Adds a next step.

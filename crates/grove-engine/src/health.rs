@@ -3,7 +3,7 @@
 
 use grove_exec::{Liveness, Owner, Seen, marked_processes};
 use grove_model::{KeySource, Provider};
-use grove_runs::{RunPlaces, wake};
+use grove_runs::{RunPlaces, Woken, wake};
 use grove_skills::Environment;
 use grove_spec::config::Settings;
 use grove_spec::text::one_line;
@@ -99,7 +99,7 @@ impl RunsHealth {
         Self {
             providers: ProviderHealth::all(&models),
             journal,
-            supervisor: wake(&places, &models.surroundings(), ""),
+            supervisor: wake(&places, &models.surroundings(), "") != Woken::Nobody,
             orphans: orphans
                 .map(|(seen, mark)| Orphan {
                     pid: seen.pid,

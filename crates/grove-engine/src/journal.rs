@@ -5,13 +5,13 @@ use std::sync::Arc;
 use grove_exec::{Liveness, Owner, now};
 use grove_fs::FileId;
 use grove_plan::{EffectKind, Fact, NodeId, RunView, Wish};
-use grove_runs::{JournalError, RunPlaces};
+use grove_runs::{JournalError, RunPlaces, Woken};
 use grove_skills::Environment;
 use grove_spec::Digest;
 use grove_store::{Draft, LoadedRun, OpenRow, RunFilter, RunRow, Store, StoreError};
 
 use crate::calling_child::mark_of;
-use crate::error::EngineError;
+use crate::error::{AT_LIMIT, EngineError};
 use crate::model_settings::ModelSettings;
 use crate::supervising;
 
@@ -108,10 +108,9 @@ impl RunJournal {
 
     /// Starts or wakes the supervisor of a run. In the process of a child it is only woken: a supervisor that a child's
     /// process started would end with the child.
-    pub fn ensure(&self, surroundings: &str, run: &str) -> Result<(), EngineError> {
+    pub fn ensure(&self, surroundings: &str, run: &str) -> Result<Woken, EngineError> {
         if self.is_child {
-            grove_runs::wake(&self.places, surroundings, run);
-            return Ok(());
+            return Ok(grove_runs::wake(&self.places, surroundings, run));
         }
         supervising::ensure(self, surroundings, run)
     }
@@ -183,6 +182,7 @@ impl From<StoreError> for EngineError {
         match &error {
             StoreError::NoRun(_) => Self::finding(error).hint("`grove runs list` lists them"),
             StoreError::Ambiguous { .. } => Self::usage(error).hint("give more of the id"),
+            StoreError::Thread(_) => Self::internal(error).hint(AT_LIMIT),
             StoreError::Newer { .. } => Self::finding(error).hint("use the newer version of Grove"),
             _ => Self::internal(error),
         }

@@ -23,6 +23,7 @@ mod pruning;
 mod required_sandbox;
 mod resolve;
 mod sessions;
+mod silence;
 mod skill_values;
 mod subagent;
 mod supervising;

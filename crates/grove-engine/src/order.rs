@@ -25,6 +25,8 @@ pub struct RunOrder {
     pub is_by_model: bool,
     /// The model of the host's conversation, used where nothing else names one.
     pub parent_model: Option<String>,
+    /// The name of the client that asks; none for a person and for a child.
+    pub client: Option<String>,
     /// The host's conversation.
     pub session: Option<String>,
     /// The recording of model answers to write or to replay.

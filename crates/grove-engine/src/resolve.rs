@@ -13,14 +13,16 @@ use std::path::{Path, PathBuf};
 
 use grove_fs::approvals::Approval;
 use grove_plan::{AgentScope, LayoutRules, OnComplete, Request as RunRequest, TreeLimits, lay_out};
-use grove_runs::{Above, ChildRequest, RunRequest as SubmittedRequest, SubmitError, narrow};
+use grove_runs::{
+    Above, ChildRequest, KeyOwner, RunRequest as SubmittedRequest, SubmitError, SubmitKey, narrow,
+};
 use grove_skills::{
     Environment, Library, Look, LookAgain as _, Parts, Request, Scope, Unsteady as _,
 };
-use grove_spec::Diagnostic;
 use grove_spec::chain::Step;
 use grove_spec::config::Settings;
-use serde_json::Value;
+use grove_spec::{Diagnostic, Digest};
+use serde_json::{Value, json};
 
 use crate::entries;
 use crate::error::EngineError;
@@ -120,10 +122,11 @@ pub(crate) fn resolve(
             task: asked.task.clone(),
             children: run.children,
             groups,
+            asked: Some(digest_of_order(order, &folder)),
             folder,
             tree: tree_limits(asked, settings, own_timeout, above),
             parent: above.map(|above| above.parent.clone()),
-            submit_key: asked.submit_key.clone(),
+            submit_key: submit_key(order, above),
             // What a child asks for is waited for, unless it says otherwise.
             background: asked.background
                 || (above.is_none() && settings.run_force_background.value)
@@ -216,6 +219,36 @@ fn look_for_children(
         found.approved = approving.granted();
         Ok::<_, EngineError>((look.clone(), found))
     })
+}
+
+/// The key of a request among those of its caller.
+fn submit_key(order: &RunOrder, above: Option<&Above>) -> Option<SubmitKey> {
+    let owner = match (&order.client, above) {
+        (_, Some(above)) => KeyOwner::Child(&above.parent),
+        (Some(client), None) => KeyOwner::Client(client),
+        (None, None) => KeyOwner::Person,
+    };
+    let key = order.request.submit_key.as_deref();
+    key.map(|key| SubmitKey::of(owner, key))
+}
+
+/// The digest of an order without its key. Nothing that was found for it is in it: agents may have changed since, and the
+/// order is the same.
+fn digest_of_order(order: &RunOrder, folder: &Path) -> Digest {
+    let request = RunRequest {
+        submit_key: None,
+        ..order.request.clone()
+    };
+    let typed = json!({
+        "verify": order.verify,
+        "accept": order.accept,
+        "maxTasks": order.max_tasks,
+        "includeChanges": order.include_changes,
+    });
+    let request = serde_json::to_vec(&request).unwrap_or_default();
+    let typed = typed.to_string();
+    let folder = folder.as_os_str().as_encoded_bytes();
+    Digest::of_fields([request.as_slice(), typed.as_bytes(), folder])
 }
 
 /// What the children of a run say of it together.

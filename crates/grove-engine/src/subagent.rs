@@ -117,7 +117,15 @@ pub struct HostFacts {
 impl Engine {
     fn act(&self, call: &SubagentCall) -> Result<Called, EngineError> {
         let said = Said(&call.arguments);
-        let answer = match said.text("action")?.unwrap_or("run") {
+        let action = said.text("action")?.unwrap_or("run");
+        if subagent_tool::needs_owner(action) {
+            let runs = self.journal()?;
+            let run = runs.load(parts_of(said.needed("run")?).0)?;
+            if let Some(refusal) = delivery::refused(&run, said.text("token")?) {
+                return Ok(Called::Done(refusal));
+            }
+        }
+        let answer = match action {
             "run" => return self.begin(call, &said),
             "wait" => return self.await_run(&said),
             "answer" => {
@@ -178,6 +186,7 @@ impl Engine {
             is_by_model: true,
             parent_model: call.host.model.clone(),
             session,
+            client: Some(who(call).to_owned()),
             ..RunOrder::of_json(&Value::Object(fields))?
         };
         let resolved = resolve::resolve(self.environment(), &order, above.as_ref())?;
@@ -267,8 +276,12 @@ impl Engine {
         let runs = self.recovered_journal()?;
         let (run, node) = parts_of(said.needed("run")?);
         let loaded = runs.load(run)?;
+        let is_pause = wish == ChildWish::Pause;
         let node = wish_for_child(&runs.store, &loaded, node.as_ref(), who(call), wish)?;
         runs.ensure(&runs.surroundings(), &loaded.id)?;
+        if is_pause {
+            runs.require_told_to_stop(&loaded.id)?;
+        }
         Ok(format!("child {node} of run {}", loaded.id))
     }
 
@@ -319,6 +332,7 @@ impl Engine {
         }
         stop_run(&runs.store, id, who(call));
         runs.ensure(&runs.surroundings(), id)?;
+        runs.require_told_to_stop(id)?;
         let text = format!("run {id} has been told to stop");
         Ok(SubagentAnswer::text(text))
     }

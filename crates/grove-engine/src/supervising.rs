@@ -13,7 +13,7 @@ use grove_exec::{KEEPER, Keeper, allowed_variables};
 use grove_model::{AskSettings, Secret};
 use grove_runs::{
     Above, Delegation, GivenSkill, Models, RunPlaces, RunRequest, Skills, Supervisor,
-    SupervisorError, SupervisorOptions, wake,
+    SupervisorError, SupervisorOptions, Woken, wake,
 };
 use grove_skills::disclosure::{Call, Disclosure};
 use grove_skills::{Environment, Library, Request};
@@ -39,32 +39,32 @@ pub(crate) fn ensure(
     journal: &RunJournal,
     surroundings: &str,
     run: &str,
-) -> Result<(), EngineError> {
-    if start_or_wake(journal, surroundings, run)? {
-        return Ok(());
-    }
+) -> Result<Woken, EngineError> {
+    let mut woken = start_or_wake(journal, surroundings, run)?;
     let places = &journal.places;
     let until = Instant::now() + START;
-    while !wake(places, surroundings, run) {
+    while woken == Woken::Nobody {
         if Instant::now() > until {
             let log = places.supervisor_log(surroundings);
             return Err(EngineError::internal("the supervisor did not start")
                 .hint(format!("{} may say why", log.display())));
         }
         std::thread::sleep(Duration::from_millis(2));
+        woken = wake(places, surroundings, run);
     }
-    Ok(())
+    Ok(woken)
 }
 
-/// Wakes the supervisor, or starts one without waiting for it. Returns true if it was there.
+/// Wakes the supervisor, or starts one without waiting for it. Returns the outcome of waking the one that was there.
 pub(crate) fn start_or_wake(
     journal: &RunJournal,
     surroundings: &str,
     run: &str,
-) -> Result<bool, EngineError> {
+) -> Result<Woken, EngineError> {
     let places = &journal.places;
-    if wake(places, surroundings, run) {
-        return Ok(true);
+    let woken = wake(places, surroundings, run);
+    if woken != Woken::Nobody {
+        return Ok(woken);
     }
     let log = grove_fs::append::AppendedFile::open(&places.supervisor_log(surroundings), 8 << 20)?;
     // Keys go through a pipe: the environment of a process can be read by others as long as it lives.
@@ -80,15 +80,16 @@ pub(crate) fn start_or_wake(
         .stderr(log.into_stdio())
         .process_group(0)
         .spawn();
-    let mut started = started.map_err(EngineError::internal)?;
+    let mut started =
+        started.map_err(|error| EngineError::not_started("the supervisor", &error))?;
     if let Some(mut input) = started.stdin.take() {
         let text = serde_json::to_vec(&keys).map_err(EngineError::internal)?;
         // One that is gone already has found another, which knows them.
         let _ = input.write_all(&text);
     }
-    // A server that lives long hears of its end; elsewhere nothing waits for it.
-    std::thread::spawn(move || started.wait());
-    Ok(false)
+    // A server that lives long hears of its end; elsewhere it is not waited for, and neither where there is no thread.
+    drop(std::thread::Builder::new().spawn(move || started.wait()));
+    Ok(Woken::Nobody)
 }
 
 /// Supervises runs until there is nothing to do: what a program does that was started with [`SUPERVISE`].
@@ -97,11 +98,10 @@ pub fn supervise(environment: Environment) -> Result<(), EngineError> {
     let _ = rustix::process::setsid();
     let options = options(with_given_variables(environment))?;
     allow_many_files();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(EngineError::internal)?;
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(2).enable_all();
+    let runtime = grove_exec::runtime(&mut builder);
+    let runtime = runtime.map_err(|error| EngineError::not_started("the supervisor", &error))?;
     let done = runtime.block_on(async {
         let supervisor = Supervisor::open(options)?;
         supervisor.run(CancellationToken::new()).await;

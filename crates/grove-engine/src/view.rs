@@ -7,5 +7,7 @@ pub use grove_plan::{
     Output, Plan, Prices, Question, REJECTED, RunView, Seen, Sign, State, StopReason, Times, Usage,
     Wish, Work, WorktreePlan, subagent_tool,
 };
-pub use grove_runs::{ChildWish, PlannedRun, Recording, RunPlaces, SubmittedRun, Told, about};
+pub use grove_runs::{
+    ChildWish, PlannedRun, Recording, RunPlaces, SubmittedRun, Told, Woken, about,
+};
 pub use grove_store::{LoadedRun, RunFilter, RunRow};

@@ -13,6 +13,7 @@ mod processes;
 mod program_input;
 mod programs;
 mod sandbox;
+mod threads;
 
 pub use bounded_output::{BoundedOutput, OutputBounds};
 pub use clock::now;
@@ -32,6 +33,7 @@ pub use programs::{
     ProgramProvider, ProgramReader, ProgramTask, ProgramVerdict, verdict,
 };
 pub use sandbox::{Held, Sandbox, Seclusion, allowed_variables, write_rules_work};
+pub use threads::runtime;
 
 /// The README's example is a test.
 #[cfg(doctest)]

@@ -333,7 +333,9 @@ impl<'a> OpenRoot<'a> {
             }
         };
         let mut done = std::thread::scope(|scope| {
-            let second = is_much.then(|| scope.spawn(some));
+            let thread = || std::thread::Builder::new().spawn_scoped(scope, some);
+            // Where no thread can be had, the first one reads everything.
+            let second = is_much.then(thread).and_then(Result::ok);
             let mut done = some();
             match second.map(std::thread::ScopedJoinHandle::join) {
                 Some(Ok(others)) => done.extend(others),

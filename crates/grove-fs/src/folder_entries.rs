@@ -346,9 +346,13 @@ pub fn unchanged(root: &RootFolder, scans: &[&FolderScan]) -> Vec<bool> {
     }
     let (first, second) = scans.split_at(scans.len() / 2);
     std::thread::scope(|scope| {
-        let helper = scope.spawn(|| look(second));
+        let helper = std::thread::Builder::new().spawn_scoped(scope, || look(second));
         let mut all = look(first);
-        all.extend(helper.join().unwrap_or_else(|_| vec![false; second.len()]));
+        // Where no thread can be had, the work is done all the same.
+        all.extend(match helper {
+            Ok(helper) => helper.join().unwrap_or_else(|_| vec![false; second.len()]),
+            Err(_) => look(second),
+        });
         all
     })
 }

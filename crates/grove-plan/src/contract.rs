@@ -7,6 +7,7 @@ use grove_spec::acceptance::{
     Acceptance, AcceptanceContract, AcceptanceLevel, Criterion, CriterionSeverity, Evidence,
     Review, VerifyCommand, VerifyProgram,
 };
+use grove_spec::text::visible;
 use serde::{Deserialize, Serialize};
 
 use crate::report::REPORT_TAG;
@@ -573,6 +574,70 @@ impl Check {
             words => words.join(" "),
         }
     }
+
+    /// Everything that its digest is of, in lines for the person who approves it.
+    pub fn in_full(&self) -> Vec<String> {
+        let words = match self.command.as_slice() {
+            [shell, flag, line] if shell == "/bin/sh" && flag == "-c" => in_one_line(line),
+            words => {
+                let words: Vec<String> = words.iter().map(|word| as_a_word(word)).collect();
+                words.join(" ")
+            }
+        };
+        let mut lines = vec![format!("it runs: {words}")];
+        let id = in_one_line(&self.id);
+        if id != words {
+            lines.push(format!("  called {id}"));
+        }
+        if let Some(folder) = &self.cwd {
+            lines.push(format!("  in the folder {}", as_a_word(folder)));
+        }
+        let variables = self.env.iter();
+        lines.extend(variables.map(|(name, value)| {
+            format!(
+                "  with the variable {}={}",
+                as_a_word(name),
+                as_a_word(value)
+            )
+        }));
+        if let Some(limit) = self.timeout_ms {
+            lines.push(format!("  for {limit} ms at most"));
+        }
+        if self.allow_failure {
+            lines.push("  and any exit code is good enough (`allowFailure`)".to_owned());
+        }
+        if self.network {
+            lines.push("  with the network".to_owned());
+        }
+        lines
+    }
+}
+
+/// A text in one line, from which it can be read back: one with something that ends a line or is not seen is in quotes,
+/// with escapes.
+fn in_one_line(text: &str) -> String {
+    let is_shown = !text.contains(['\n', '\t']) && visible(text) == text;
+    if is_shown && !text.is_empty() && !text.starts_with('"') {
+        text.to_owned()
+    } else {
+        in_quotes(text)
+    }
+}
+
+fn in_quotes(text: &str) -> String {
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+    let escaped = visible(&escaped).replace('\n', "\\n");
+    format!("\"{}\"", escaped.replace('\t', "\\t"))
+}
+
+/// The same for one word of several.
+fn as_a_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        in_quotes(text)
+    }
 }
 
 #[cfg(test)]
@@ -584,6 +649,83 @@ mod tests {
 
     fn of(value: &Value, author: &AuthorFacts) -> Result<Option<Contract>, String> {
         Contract::of(&Acceptance::parse(value).unwrap(), author)
+    }
+
+    #[test]
+    fn commands_that_differ_are_shown_differently_to_the_one_who_approves_them() {
+        let plain = Check {
+            id: "t".to_owned(),
+            command: ["/bin/sh", "-c", "make test"].map(str::to_owned).to_vec(),
+            timeout_ms: None,
+            cwd: None,
+            env: BTreeMap::new(),
+            allow_failure: false,
+            network: false,
+        };
+        let words = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect();
+        let mut all = vec![plain.clone()];
+        let lines = [
+            "make test ",
+            "true #\\n rm",
+            "true #\n rm",
+            "\"true #\\n rm\"",
+            "a\tb",
+            "a\\tb",
+            "a\u{202e}b",
+            "",
+        ];
+        all.extend(lines.map(|line| Check {
+            command: words(&["/bin/sh", "-c", line]),
+            ..plain.clone()
+        }));
+        let argv: [&[&str]; 5] = [
+            &["make", "it"],
+            &["make it"],
+            &["make", "it", ""],
+            &["/bin/sh", "-x", "make test"],
+            &["\"make", "it\""],
+        ];
+        all.extend(argv.map(|argv| Check {
+            command: words(argv),
+            ..plain.clone()
+        }));
+        for name in ["LD_PRELOAD", "PATH", "MAKEFLAGS"] {
+            let env = |value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
+            all.extend(["./x", "./x y", "\u{1b}[2K", ""].map(|value| Check {
+                env: env(value),
+                ..plain.clone()
+            }));
+        }
+        all.push(Check {
+            id: "u".to_owned(),
+            ..plain.clone()
+        });
+        all.extend([1, 2].map(|limit| Check {
+            timeout_ms: Some(limit),
+            ..plain.clone()
+        }));
+        all.extend(["sub", "sub "].map(|folder| Check {
+            cwd: Some(folder.to_owned()),
+            ..plain.clone()
+        }));
+        all.push(Check {
+            allow_failure: true,
+            ..plain.clone()
+        });
+        all.push(Check {
+            network: true,
+            ..plain.clone()
+        });
+        let shown: Vec<Vec<String>> = all.iter().map(Check::in_full).collect();
+        for (at, lines) in shown.iter().enumerate() {
+            assert!(!shown[..at].contains(lines), "{lines:?}");
+            let whole = lines.join("");
+            assert!(
+                visible(&whole) == whole && !whole.contains(['\n', '\t']),
+                "{whole}"
+            );
+        }
+        assert_eq!(shown[0], ["it runs: make test", "  called t"]);
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct ToolAction {
     pub name: &'static str,
     /// Set if children have it, too.
     of_children: bool,
+    /// Set if it changes a run or uses its work, so that a host has to show the owner's token.
+    is_of_owner: bool,
     /// The fields that it needs.
     needs: &'static str,
     /// The text about it that a model is told.
@@ -45,8 +47,22 @@ const fn action(
     ToolAction {
         name,
         of_children,
+        is_of_owner: false,
         needs,
         meaning,
+    }
+}
+
+/// An action that a host may take with the owner's token alone. Children have no tokens: their own runs are theirs.
+const fn of_owner(
+    name: &'static str,
+    of_children: bool,
+    needs: &'static str,
+    meaning: &'static str,
+) -> ToolAction {
+    ToolAction {
+        is_of_owner: true,
+        ..action(name, of_children, needs, meaning)
     }
 }
 
@@ -72,26 +88,31 @@ pub const ACTIONS: &[ToolAction] = &[
         "run, or nothing",
         "says how far it is, or what is open",
     ),
-    action("answer", true, "run, message", "answers a child's question"),
-    action(
+    of_owner(
+        "answer",
+        true,
+        "run, token, message",
+        "answers a child's question",
+    ),
+    of_owner(
         "steer",
         false,
-        "run, message",
+        "run, token, message",
         "gives a working child a message",
     ),
-    action("interrupt", false, "run", "pauses a child"),
-    action(
+    of_owner("interrupt", false, "run, token", "pauses a child"),
+    of_owner(
         "resume",
         false,
-        "run, optionally message",
+        "run, token, optionally message",
         "continues a paused or ended child",
     ),
-    action("stop", true, "run", "ends the run"),
+    of_owner("stop", true, "run, token", "ends the run"),
     action("show", false, "run", "shows everything about the run"),
-    action(
+    of_owner(
         "apply",
         false,
-        "run",
+        "run, token",
         "applies what children changed in working trees",
     ),
     action(
@@ -248,6 +269,11 @@ pub fn names_no_work(fields: &Map<String, Value>) -> bool {
         FIELDS.iter().any(is_it)
     };
     fields.keys().all(is_known) && !WORK.iter().any(|name| fields.contains_key(*name))
+}
+
+/// Returns true if an action of a host needs the owner's token.
+pub fn needs_owner(action: &str) -> bool {
+    ACTIONS.iter().any(|it| it.name == action && it.is_of_owner)
 }
 
 /// Returns true if a field is the tool's own, and none of a request.

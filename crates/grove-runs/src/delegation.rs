@@ -16,6 +16,7 @@ use crate::identity::new_run_id;
 use crate::powers::Powers;
 use crate::run_report::RunReport;
 use crate::submission::{RunRequest, submit};
+use crate::submit_key::SubmitKey;
 use crate::supervisor::blocking;
 
 /// How often a child that waits looks whether a run is over.
@@ -139,7 +140,7 @@ impl Delegate {
             .delegation
             .resolve(&Value::Object(request), &self.above)?;
         let of = &self.above.parent;
-        run.submit_key = call.map(|call| format!("{}/{}/{}", of.run, of.of, call.0));
+        run.submit_key = call.map(|call| SubmitKey::of_call(&of.run, &of.of, &call.0));
         let submitted = submit(&self.store, &run).map_err(|error| error.to_string())?;
         let _ = self.news.send(submitted.id.clone());
         Ok(submitted.id)

@@ -29,10 +29,12 @@ mod run_report;
 mod schema_bounds;
 mod session_file;
 mod submission;
+mod submit_key;
 mod supervisor;
 mod told;
 mod tools;
 mod verify;
+mod waking;
 mod worktree_setup;
 mod worktrees;
 
@@ -58,9 +60,11 @@ pub use submission::{
     ChildRequest, ListRequest, PlannedRun, RunRequest, SubmitError, SubmittedRun, can_write,
     make_reviewer, narrow, plan_of, submit, submit_again, surroundings_of,
 };
-pub use supervisor::{SkillsOf, Supervisor, SupervisorError, SupervisorOptions, wake};
+pub use submit_key::{KeyOwner, SubmitKey};
+pub use supervisor::{SkillsOf, Supervisor, SupervisorError, SupervisorOptions};
 pub use told::{BOUNDARY, Boundary, Told, ToldPart};
 pub use tools::{TOOLS, ToolRow};
+pub use waking::{Woken, wake};
 
 use grove_model::Secret;
 

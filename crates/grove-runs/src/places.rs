@@ -107,11 +107,10 @@ impl RunPlaces {
         self.of_run(run).join(format!("{}-program", file_name(&of)))
     }
 
-    /// The address at which a supervisor is woken: a name that is no file, so that it can be of any folder.
-    pub fn wake_name(&self, surroundings: &str) -> String {
-        let path = self.supervisor(surroundings);
-        let digest = grove_spec::Digest::of(path.as_os_str().as_encoded_bytes());
-        format!("grove-supervisor-{}", digest.first_digits(24))
+    /// The socket at which a supervisor is woken.
+    pub fn wake_socket(&self, surroundings: &str) -> PathBuf {
+        self.folder
+            .join(format!("supervisor-{surroundings}.socket"))
     }
 }
 

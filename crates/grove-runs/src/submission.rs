@@ -24,6 +24,7 @@ use crate::mcp::{MCP, McpServer, selected};
 use crate::models::Recording;
 use crate::powers::{Powers, USUAL_TOOLS};
 use crate::program::RUNTIME_TOOLS;
+use crate::submit_key::SubmitKey;
 use crate::told::{Boundary, Told, ToldPart};
 use crate::tools::{CONTACT_SUPERVISOR, SUBAGENT, ToolRow};
 
@@ -49,8 +50,12 @@ pub struct RunRequest {
     pub folder: PathBuf,
     /// What the whole run may spend.
     pub tree: TreeLimits,
-    /// Submitting the same key twice gives one run.
-    pub submit_key: Option<String>,
+    /// A key within those of its owner: submitting it twice gives one run.
+    pub submit_key: Option<SubmitKey>,
+    /// The digest of what was asked for, by which a request with a key is told from another one with the same key. None in
+    /// journals of earlier versions.
+    #[serde(default)]
+    pub asked: Option<Digest>,
     /// Whether nobody waits for it.
     pub background: bool,
     /// The servers of `mcp:` tools that there are.
@@ -282,7 +287,7 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
         artifacts,
         notes,
     } = plan_of(request)?;
-    let key = request.submit_key.as_deref();
+    let key = request.submit_key.as_ref();
     let token = key.and_then(|key| token_of_key(store, key));
     let token = token.unwrap_or_else(new_owner_token);
     let submission = Submission {
@@ -292,13 +297,16 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
         title: request.title.clone(),
         folder: request.folder.to_string_lossy().into_owned(),
         owner: Digest::of(token.as_bytes()),
-        key: request.submit_key.clone(),
+        key: key.map(|key| key.as_str().to_owned()),
         parent: request.parent.clone(),
         again: None,
         artifacts,
         at: now(),
     };
     let submitted = submit_as_new(store, &submission)?;
+    if !submitted.is_new {
+        require_same_request(store, &submitted.run, request)?;
+    }
     let is_owner = submitted.is_new
         || store.load(&submitted.run)?.state.owner == Some(Digest::of(token.as_bytes()));
     Ok(SubmittedRun {
@@ -308,10 +316,29 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
     })
 }
 
+/// Refuses a key that was given to another request: its run does something else, and may be another's.
+fn require_same_request(store: &Store, run: &str, request: &RunRequest) -> Result<(), SubmitError> {
+    let before: Option<RunRequest> = serde_json::from_str(&store.request(run)?).ok();
+    // Earlier versions wrote no digest; of their keys only those of children's calls are found again.
+    let is_same =
+        before.is_some_and(|before| before.asked.is_none() || before.asked == request.asked);
+    if is_same {
+        return Ok(());
+    }
+    Err(SubmitError::Refused {
+        message: format!(
+            "this `submitKey` belongs to run {run}, which was asked for something else"
+        ),
+        help: "use another `submitKey` for another request; the same request gets the same run"
+            .to_owned(),
+    })
+}
+
 /// The owner's token of a run that was submitted with a key. Whoever submits it again may have lost the first answer, so it
 /// is the same one: nobody finds it without the key of this installation.
-fn token_of_key(store: &Store, key: &str) -> Option<String> {
-    let signature = store.key()?.sign(format!("owner of {key}").as_bytes());
+fn token_of_key(store: &Store, key: &SubmitKey) -> Option<String> {
+    let signed = format!("owner of {}", key.as_str());
+    let signature = store.key()?.sign(signed.as_bytes());
     Some(Digest::of(&signature).first_digits(32))
 }
 

@@ -7,8 +7,6 @@ mod executors;
 pub(crate) use executors::blocking;
 
 use std::collections::HashMap;
-use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -30,6 +28,7 @@ use crate::places::RunPlaces;
 use crate::recovery;
 use crate::repository_guards::RepositoryGuards;
 use crate::submission::RunRequest;
+use crate::waking::WakeSocket;
 use crate::{JournalError, Skills};
 
 /// How often a supervisor looks round without being woken.
@@ -88,7 +87,7 @@ pub enum SupervisorError {
 /// A supervisor that is ready to run.
 pub struct Supervisor {
     shared: Arc<Shared>,
-    socket: tokio::net::UnixDatagram,
+    socket: WakeSocket,
     news: UnboundedReceiver<String>,
     idle: Duration,
     /// Held as long as it lives: there is one for each surroundings.
@@ -120,16 +119,6 @@ pub(crate) struct Shared {
     news: UnboundedSender<String>,
 }
 
-/// Wakes the supervisor for a run; says whether one listens.
-pub fn wake(places: &RunPlaces, surroundings: &str, run: &str) -> bool {
-    let name = places.wake_name(surroundings);
-    let send = || {
-        let address = SocketAddr::from_abstract_name(name)?;
-        UnixDatagram::unbound()?.send_to_addr(run.as_bytes(), &address)
-    };
-    send().is_ok()
-}
-
 impl Supervisor {
     /// Takes its place. Must be called within a runtime.
     pub fn open(options: SupervisorOptions) -> Result<Self, SupervisorError> {
@@ -138,13 +127,8 @@ impl Supervisor {
         let lock = Lock::take(&places.supervisor(&options.surroundings), Duration::ZERO);
         let lock = lock.map_err(|_| SupervisorError::Another)?;
         let store = Arc::new(places.open_journal()?);
-        let name = places.wake_name(&options.surroundings);
-        let bind = || {
-            let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
-            socket.set_nonblocking(true)?;
-            tokio::net::UnixDatagram::from_std(socket)
-        };
-        let socket = bind().map_err(SupervisorError::Socket)?;
+        let socket = WakeSocket::bind(places, &options.surroundings);
+        let socket = socket.map_err(SupervisorError::Socket)?;
         let (sender, news) = unbounded_channel();
         let idle = options.idle;
         let shared = Shared {
@@ -169,11 +153,22 @@ impl Supervisor {
         Arc::clone(&self.shared.store)
     }
 
+    /// Makes its socket anew if it was removed: nobody could wake it, and no other could take its place.
+    fn listen_again(&mut self) {
+        if self.socket.is_there() {
+            return;
+        }
+        let options = &self.shared.options;
+        // Until that succeeds it finds what there is to do by looking round.
+        if let Ok(socket) = WakeSocket::bind(&options.places, &options.surroundings) {
+            self.socket = socket;
+        }
+    }
+
     /// Executes what runs command until there is nothing to do for a while, or until `until` is cancelled.
     pub async fn run(mut self, until: CancellationToken) {
         let mut last_work = Instant::now();
         let mut tick = tokio::time::interval(TICK);
-        let mut name = [0; 64];
         let journal = self.shared.options.places.journal();
         loop {
             tokio::select! {
@@ -183,13 +178,10 @@ impl Supervisor {
                     if !grove_fs::files::is_there(&journal) {
                         break;
                     }
+                    self.listen_again();
                     self.shared.look_round().await;
                 }
-                received = self.socket.recv(&mut name) => {
-                    let run = received.ok().and_then(|n| name.get(..n));
-                    let run = run.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-                    self.shared.look_at(&run.unwrap_or_default(), true);
-                }
+                run = self.socket.next() => self.shared.look_at(&run, true),
                 Some(run) = self.news.recv() => self.shared.look_at(&run, false),
             }
             if !self.shared.running().is_empty() {
@@ -199,6 +191,7 @@ impl Supervisor {
                 break;
             }
         }
+        self.socket.remove();
         // Whoever is still driven here is driven on by the next one, from its journal.
         for effect in self.shared.running().values() {
             if let Some(task) = &effect.task {

@@ -12,6 +12,7 @@ impl From<ServeError> for EngineError {
                 "give a port or a loopback address such as 127.0.0.1:8722: the connection is not encrypted",
             ),
             ServeError::Listen { .. } => Self::finding(error).hint("give another port"),
+            ServeError::Start(error) => Self::not_started("the server", error),
             _ => Self::finding(error),
         }
     }

@@ -25,6 +25,7 @@ use tower_service::Service as _;
 
 use crate::connection::{Connection, Open};
 use crate::server::{MAX_MESSAGE, ServeError, Served};
+use crate::strangers::{Stranger, Strangers};
 use crate::token::Token;
 
 /// The path of the protocol's endpoint.
@@ -36,7 +37,7 @@ const MOST_SESSIONS: usize = 256;
 const MOST_CONNECTIONS: usize = 128;
 /// The time for which a conversation without messages is remembered.
 const SESSION_IDLE: Duration = Duration::from_hours(1);
-/// The time in which a client has to send the head of a request.
+/// How long a client that has shown the token may take to say what it wants next.
 const HEADER_WAIT: Duration = Duration::from_secs(10);
 
 /// The address to listen on, and the token that clients need.
@@ -87,11 +88,9 @@ type Answer = Response<BoxBody<Bytes, Infallible>>;
 pub(crate) async fn serve(listening: Listening, served: Served, ended: CancellationToken) {
     let service = service(&listening, served, ended.clone());
     let token = Arc::new(listening.token);
+    let strangers = Arc::<Strangers>::default();
     let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
-        let Ok(permit) = Arc::clone(&connections).acquire_owned().await else {
-            return;
-        };
         let accepted = tokio::select! {
             () = ended.cancelled() => return,
             accepted = listening.listener.accept() => accepted,
@@ -101,9 +100,25 @@ pub(crate) async fn serve(listening: Listening, served: Served, ended: Cancellat
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
+        if connections.available_permits() == 0 {
+            strangers.send_oldest_away();
+        }
+        // Without strangers all are clients, and another one waits for one of them.
+        let permit = tokio::select! {
+            () = ended.cancelled() => return,
+            permit = Arc::clone(&connections).acquire_owned() => permit,
+        };
+        let Ok(permit) = permit else {
+            return;
+        };
         let (service, token) = (service.clone(), Arc::clone(&token));
+        let stranger = strangers.arrived();
         tokio::spawn(async move {
-            talk(stream, service, token).await;
+            tokio::select! {
+                () = talk(stream, service, token, stranger.clone()) => {}
+                () = stranger.unwanted() => {}
+            }
+            stranger.leaves();
             drop(permit);
         });
     }
@@ -134,10 +149,11 @@ fn service(listening: &Listening, served: Served, ended: CancellationToken) -> S
     StreamableHttpService::new(connect, Arc::new(sessions), config)
 }
 
-/// Answers all requests of one connection; an error ends only this connection.
-async fn talk(stream: TcpStream, service: Service, token: Arc<Token>) {
+/// Everything one client says on one connection. What goes wrong there ends there.
+async fn talk(stream: TcpStream, service: Service, token: Arc<Token>, stranger: Stranger) {
     let answering = service_fn(move |request: Request<Incoming>| {
         let (mut service, token) = (service.clone(), Arc::clone(&token));
+        let stranger = stranger.clone();
         async move {
             if request.uri().path() != PATH {
                 return Ok::<Answer, Infallible>(plain(
@@ -151,6 +167,7 @@ async fn talk(stream: TcpStream, service: Service, token: Arc<Token>) {
                 answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
                 return Ok(answer);
             }
+            stranger.leaves();
             service.call(request).await
         }
     });

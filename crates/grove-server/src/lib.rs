@@ -27,6 +27,7 @@ mod served_library;
 mod server;
 mod skill_paths;
 mod skills_extension;
+mod strangers;
 mod subagents;
 mod subscriptions;
 mod token;

@@ -126,13 +126,13 @@ impl Server {
     where
         F: Future<Output = Result<(), ServeError>>,
     {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder
             .worker_threads(TALKERS)
             .max_blocking_threads(WORKERS)
             .thread_name("grove-mcp")
-            .enable_all()
-            .build()
-            .map_err(ServeError::Start)?;
+            .enable_all();
+        let runtime = grove_exec::runtime(&mut builder).map_err(ServeError::Start)?;
         let ended = CancellationToken::new();
         let done = runtime.block_on(serve(ended.clone()));
         ended.cancel();

@@ -1,12 +1,13 @@
 //! What is asked of a child's work, and who looks at it.
 
 use grove_catalog::root::Source;
-use grove_plan::{AuthorFacts, Contract, Inputs, PlannedTask};
+use grove_plan::{AuthorFacts, Check, Contract, Inputs, PlannedTask};
 use grove_spec::acceptance::Acceptance;
 use grove_spec::agent::Agent as AgentFile;
 use grove_spec::chain::Task;
 use serde_json::json;
 
+use super::approving::Strange;
 use super::children::{ChildResolver, FoundChild, is_own};
 use super::schema_files::SavedChain;
 use crate::error::EngineError;
@@ -87,17 +88,10 @@ impl ChildResolver<'_> {
         contract: &Contract,
         digest: &str,
     ) -> Result<(), EngineError> {
-        let commands = contract.verify.iter();
-        let lines = commands.map(|check| {
-            let network = if check.network {
-                " (with the network)"
-            } else {
-                ""
-            };
-            format!("it runs: {}{network}", check.line())
-        });
+        let lines = contract.verify.iter().flat_map(Check::in_full);
         let message = format!("`{agent}` asks for commands that have not been approved");
-        self.approving.require(digest, &message, lines.collect())
+        self.approving
+            .require(digest, &message, Strange::new(lines))
     }
 
     /// Whoever looks at a child's work: another child with a context of its own and tools that change nothing.

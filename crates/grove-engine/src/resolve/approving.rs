@@ -2,16 +2,51 @@
 //! digest: typed with the run, and from then on remembered.
 
 use std::cell::RefCell;
+use std::path::Path;
 
 use grove_fs::approvals::{Approval, Approvals};
 use grove_skills::{Environment, trusting};
+use grove_spec::text::visible;
 
 use crate::error::EngineError;
 
-/// Digits of a digest that have to be typed.
-const LEAST_TYPED: usize = 12;
-/// Digits that are shown.
-const SHOWN: usize = 16;
+/// The most lines of a program that are shown before a person approves it.
+const MOST_LINES: usize = 200;
+
+/// A command or a program that a person has to read.
+pub(crate) struct Strange {
+    /// The words for it in lists of approvals.
+    about: String,
+    /// Everything that the digest is of.
+    lines: Vec<String>,
+}
+
+impl Strange {
+    /// A command whose lines are all of it.
+    pub(crate) fn new(lines: impl IntoIterator<Item = String>) -> Self {
+        let lines: Vec<String> = lines.into_iter().collect();
+        Self {
+            about: lines.join("\n"),
+            lines,
+        }
+    }
+
+    /// A program with its text. Its file alone is no answer: it may be another one by the time that it is read.
+    pub(crate) fn program(file: &Path, text: &[u8]) -> Self {
+        let about = format!("read it: {}", file.display());
+        let mut lines = vec![about.clone()];
+        if let Ok(text) = std::str::from_utf8(text) {
+            let shown = text.lines().take(MOST_LINES);
+            lines.extend(shown.map(|line| format!("| {}", visible(line))));
+            if text.lines().nth(MOST_LINES).is_some() {
+                lines.push("it is longer: read the rest there, and compare `b3sum`".to_owned());
+            }
+        } else {
+            lines.push("it is no text: compare `b3sum`".to_owned());
+        }
+        Self { about, lines }
+    }
+}
 
 /// What was approved, now or before.
 pub(crate) struct Approving<'a> {
@@ -29,18 +64,18 @@ impl<'a> Approving<'a> {
         }
     }
 
-    /// Refuses what nobody approved. `lines` say what it is.
+    /// Refuses what no person has approved. The whole digest is shown and has to be typed: of a part of it
+    /// another text can be found that has the same.
     pub(crate) fn require(
         &self,
         digest: &str,
         message: &str,
-        lines: Vec<String>,
+        strange: Strange,
     ) -> Result<(), EngineError> {
-        let mut typed = self.typed.iter();
-        if typed.any(|it| digest.starts_with(it.as_str()) && it.len() >= LEAST_TYPED) {
+        if self.typed.iter().any(|typed| typed == digest) {
             let approval = Approval {
                 digest: digest.to_owned(),
-                about: lines.join("\n"),
+                about: strange.about,
             };
             self.granted.borrow_mut().push(approval);
             return Ok(());
@@ -48,9 +83,13 @@ impl<'a> Approving<'a> {
         if self.kept.has(digest) {
             return Ok(());
         }
-        let shown = digest.get(..SHOWN).unwrap_or(digest);
-        let approve = format!("approve it with --approve {shown}");
-        Err(EngineError::finding(message).hints(lines.into_iter().chain([approve])))
+        let is_beginning = |typed: &String| !typed.is_empty() && digest.starts_with(typed.as_str());
+        let approve = if self.typed.iter().any(is_beginning) {
+            format!("only the whole digest approves it: --approve {digest}")
+        } else {
+            format!("approve it with --approve {digest}")
+        };
+        Err(EngineError::finding(message).hints(strange.lines.into_iter().chain([approve])))
     }
 
     /// What was approved now.

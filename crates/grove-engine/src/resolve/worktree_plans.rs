@@ -13,6 +13,7 @@ use grove_spec::Digest;
 use grove_spec::config::HookSetting;
 use grove_spec::text::{first_names, one_line};
 
+use super::approving::Strange;
 use super::children::ChildResolver;
 use crate::error::EngineError;
 use crate::supervising::passed_on;
@@ -197,9 +198,9 @@ fn find_hook(
     }
     let text = files::read_bounded(&real, MAX_HOOK)?;
     let message = format!("the set-up hook {shown} has not been approved in its present form");
-    let lines = vec![format!("read it: {}", real.display())];
     let digest = Digest::of(&text).to_string();
-    resolver.approving.require(&digest, &message, lines)?;
+    let strange = Strange::program(&real, &text);
+    resolver.approving.require(&digest, &message, strange)?;
     Ok(FoundHook {
         file: real,
         text: Some(text),

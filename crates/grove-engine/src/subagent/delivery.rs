@@ -30,9 +30,37 @@ pub(crate) fn handle(run: &str, token: Option<&str>, notes: &[String]) -> String
     text
 }
 
+/// The code of a refusal because of a missing or wrong token.
+const NOT_OWNER: &str = "not-owner";
+
+fn is_owner(run: &LoadedRun, token: &str) -> bool {
+    run.state.owner == Some(Digest::of(token.as_bytes()))
+}
+
+/// The refusal for a client that does not own a run and wants to change what it does: the run may be another client's, or
+/// the person's. None for its owner.
+pub(crate) fn refused(run: &LoadedRun, token: Option<&str>) -> Option<SubagentAnswer> {
+    let id = &run.id;
+    let why = match token {
+        Some(token) if is_owner(run, token) => return None,
+        Some(_) => format!("this is not the token of run {id}"),
+        None => format!("only the owner of run {id} does that, and `token` is missing"),
+    };
+    let text = format!(
+        "{why} ({NOT_OWNER})\n\
+        hint: give the `token` that the answer to `action: run` named; the same request with the same `submitKey` names it again\n\
+        hint: a person can do it without a token, in a terminal: `grove runs --help`\n"
+    );
+    Some(SubagentAnswer {
+        is_error: true,
+        data: Some(json!({ "id": id, "code": NOT_OWNER })),
+        ..SubagentAnswer::text(text)
+    })
+}
+
 /// Refuses whoever does not own the result.
 pub(crate) fn require_owner(run: &LoadedRun, token: &str) -> Result<(), EngineError> {
-    if run.state.owner == Some(Digest::of(token.as_bytes())) {
+    if is_owner(run, token) {
         return Ok(());
     }
     let message = format!("this is not the token of run {}", run.id);

@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::Builder;
 use std::time::Duration;
 
 use super::GitError;
@@ -31,33 +32,44 @@ pub(super) fn finish(
     let pid = child.id();
     let (done, ended) = channel::<()>();
     let read = std::thread::scope(|scope| {
-        scope.spawn(move || {
+        let limit = move || {
             if ended.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
                 end_group(pid);
             }
-        });
+        };
         let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
-        scope.spawn(move || {
+        let write = move || {
             if let (Some(mut stdin), Some(input)) = (stdin, input) {
                 let _ = stdin.write_all(input);
             }
-        });
-        let said = scope.spawn(move || {
+        };
+        let listen = move || {
             let mut said = Vec::new();
             if let Some(stderr) = stderr {
                 let _ = stderr.take(64 << 10).read_to_end(&mut said);
             }
             said
+        };
+        let thread = Builder::new;
+        let said = thread().spawn_scoped(scope, limit).and_then(|_| {
+            thread().spawn_scoped(scope, write)?;
+            thread().spawn_scoped(scope, listen)
         });
+        let said = said.inspect_err(|_| end_group(pid));
         let output = read_all(&mut child, most);
         if output.len() as u64 >= most {
             end_group(pid);
         }
         let status = child.wait();
         drop(done);
-        (output, said.join().unwrap_or_default(), status)
+        (
+            output,
+            said.map(|said| said.join().unwrap_or_default()),
+            status,
+        )
     });
     let (output, said, status) = read;
+    let said = said.map_err(|error| GitError::NotThere(error.to_string()))?;
     let is_full = output.len() as u64 >= most;
     if is_full || status.as_ref().is_ok_and(ExitStatus::success) {
         return Ok(output);

@@ -184,11 +184,12 @@ pub fn walk<V: Visitor>(
             let mut turn = Turn::First;
             loop {
                 if helper.is_none() && queue.cost_waiting() >= HELPER_FROM {
-                    helper = Some(scope.spawn(|| {
+                    let help = || {
                         let mut worker = Worker::new(&shared, &queue, Output::default());
                         worker.help();
                         worker.output
-                    }));
+                    };
+                    helper = Some(std::thread::Builder::new().spawn_scoped(scope, help));
                 }
                 let Some(job) = queue.next(turn, Role::Walker) else {
                     break;
@@ -199,7 +200,8 @@ pub fn walk<V: Visitor>(
         }
         queue.close();
         total = walker.output;
-        if let Some(output) = helper.and_then(|handle| handle.join().ok()) {
+        // Where no thread could be had, the first one has walked everything.
+        if let Some(output) = helper.and_then(|handle| handle.ok()?.join().ok()) {
             total.absorb(output);
         }
     });

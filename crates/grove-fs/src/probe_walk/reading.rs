@@ -211,7 +211,9 @@ pub(super) fn read_pending<V: Visitor>(
         }
     };
     let (done, counts) = std::thread::scope(|scope| {
-        let second = (paths.len() > CHUNK).then(|| scope.spawn(read_some));
+        let thread = || std::thread::Builder::new().spawn_scoped(scope, read_some);
+        // Where no thread can be had, the first one reads everything.
+        let second = (paths.len() > CHUNK).then(thread).and_then(Result::ok);
         let mut all = read_some();
         if let Some((done, counts)) = second.and_then(|handle| handle.join().ok()) {
             all.0.extend(done);

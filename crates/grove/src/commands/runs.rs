@@ -13,7 +13,7 @@ mod told;
 mod typed_texts;
 mod words;
 
-use grove_engine::view::{ChildWish, RunFilter, RunRow, RunView};
+use grove_engine::view::{ChildWish, RunFilter, RunRow, RunView, Woken};
 use grove_engine::words::{event_line, row_json, row_state, show_lines};
 use grove_engine::{Engine, RunJournal};
 use grove_skills::Environment;
@@ -39,11 +39,14 @@ pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Outp
     if arguments.require_sandbox {
         engine.require_sandbox(&resolved)?;
     }
-    let submitted = engine.submit(&resolved)?;
+    let (submitted, woken) = engine.submit(&resolved)?;
     for note in resolved.notes.iter().chain(&submitted.notes) {
         out.note(&format!("note: {note}"));
     }
     if resolved.request.background {
+        if woken == Woken::Unanswered {
+            out.note(&engine.journal()?.note_of_silence(&submitted.id)?);
+        }
         if arguments.json {
             out.json_line(&json!({ "schema": "grove.submitted/1", "id": submitted.id, "ownerToken": submitted.owner_token }));
         } else {

@@ -94,7 +94,9 @@ const STOPPED: u8 = 130;
 pub(crate) fn run(environment: &Environment, arguments: &TryArgs, out: &mut Output) -> Outcome {
     let folder = match &arguments.folder {
         Some(folder) => environment.working.join(folder),
-        None => environment.temporary.join(format!("grove-try-{}", grove_engine::new_run_id())),
+        None => environment
+            .temporary
+            .join(format!("grove-try-{}", grove_engine::new_run_id())),
     };
     if files::is_there(&folder) {
         let message = format!("{} already exists", folder.display());

@@ -138,6 +138,8 @@ impl Following<'_> {
         let (mut version, mut interrupted) = (None, 0_u32);
         let (mut last_check, mut last_news) = (Instant::now(), Instant::now());
         let mut disk = JournalDisk::default();
+        let mut is_silent = false;
+        let mut is_silent = false;
         loop {
             let now = runs.version()?;
             if version != Some(now) {
@@ -172,7 +174,11 @@ impl Following<'_> {
                 if let Some(note) = disk.note(runs.places().folder(), is_quiet) {
                     say(view.as_mut(), &note, out);
                 }
-                runs.ensure(self.surroundings, run)?;
+                let woken = runs.ensure(self.surroundings, run)?;
+                if woken == Woken::Unanswered && !is_silent {
+                    say(view.as_mut(), &runs.note_of_silence(run)?, out);
+                }
+                is_silent = woken == Woken::Unanswered;
             }
             tokio::select! {
                 () = tokio::time::sleep(POLL) => {}

@@ -120,6 +120,7 @@ fn request(folder: &Path, number: usize, surroundings: String) -> RunRequest {
         folder: folder.to_path_buf(),
         tree: TreeLimits::default(),
         submit_key: None,
+        asked: None,
         background: true,
         mcp_servers: Vec::new(),
         session_dir: None,
