@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use grove_engine::view::{Event, Execution, Fact, NodeId, REJECTED, RunView, StopReason, Wish};
+use grove_engine::view::{
+    Event, Execution, Fact, NodeId, REJECTED, RunView, StopReason, Wish, Woken,
+};
 use grove_skills::Environment;
 use grove_spec::text::one_line;
 use tokio::signal::unix::{Signal, SignalKind, signal};
