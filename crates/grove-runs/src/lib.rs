@@ -8,6 +8,7 @@
 mod attempt_log;
 mod attention;
 mod beginning;
+mod bounds;
 mod control;
 mod delegation;
 mod delivery;
@@ -35,6 +36,7 @@ mod worktree_setup;
 mod worktrees;
 
 pub use attempt_log::{AttemptTail, LogLine};
+pub use bounds::is_own;
 pub use control::{ChildWish, ControlError, wish_for_child};
 pub use delegation::{Above, Delegation, stop_run};
 pub use identity::{new_owner_token, new_run_id};
@@ -53,7 +55,7 @@ pub use run_report::RunReport;
 pub use session_file::write_session;
 pub use submission::{
     ChildRequest, ListRequest, PlannedRun, RunRequest, SubmitError, SubmittedRun, can_write,
-    make_reviewer, narrow, plan_of, submit, submit_again, surroundings_of,
+    make_reviewer, plan_of, submit, submit_again, surroundings_of,
 };
 pub use supervisor::{SkillsOf, Supervisor, SupervisorError, SupervisorOptions, wake};
 pub use told::{BOUNDARY, Boundary, Told, ToldPart};

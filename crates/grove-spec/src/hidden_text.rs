@@ -32,6 +32,11 @@ pub const fn is_direction_control(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// The same, and the marks of direction, which put letters around them in another order, too.
+pub(crate) const fn decides_direction(c: char) -> bool {
+    is_direction_control(c) || matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}')
+}
+
 /// Looks for hidden text; at most one finding per kind.
 pub fn find(text: &str) -> Vec<HiddenText> {
     if text.is_ascii() {

@@ -245,6 +245,7 @@ impl OurSupervisor {
         };
         let request = RunRequest {
             parent: None,
+            model_scopes: Vec::new(),
             title: task.clone(),
             task,
             children: vec![child],

@@ -226,7 +226,7 @@ pub(super) fn plan(environment: &Environment, arguments: &PlanArgs, out: &mut Ou
         out.note(&format!("note: {note}"));
     }
     if arguments.mermaid {
-        out.text(&planned.plan.mermaid());
+        out.child_text(&planned.plan.mermaid());
     } else if arguments.run.json {
         out.json(&planned.plan);
     } else {
@@ -453,7 +453,7 @@ fn show(view: &RunView, out: &mut Output) {
     let reason = view
         .reason
         .as_ref()
-        .map_or_else(String::new, |reason| format!(": {reason}"));
+        .map_or_else(String::new, |reason| format!(": {}", one_line(reason)));
     out.line(&format!("run {} {}{reason}", view.id, view.shown()));
     for node in &view.nodes {
         let engine = match node.engine.as_str() {
@@ -497,10 +497,10 @@ fn show(view: &RunView, out: &mut Output) {
         }
         if node.state == "asking" {
             let question = node.reason.as_deref().unwrap_or_default();
-            out.line(&format!("    asks: {question}"));
+            out.line(&format!("    asks: {}", one_line(question)));
         }
         match (&node.rejected, node.acceptance) {
-            (Some(why), _) => out.line(&format!("    {REJECTED}: {why}")),
+            (Some(why), _) => out.line(&format!("    {REJECTED}: {}", one_line(why))),
             (None, "none") => {}
             (None, level) => out.line(&format!("    {level}")),
         }
@@ -517,7 +517,7 @@ fn show(view: &RunView, out: &mut Output) {
             out.line(&format!("    working tree {}: {why}", tree.path.display()));
         }
         if let Some(why) = &node.not_proven_ended {
-            out.line(&format!("    not proven to have ended: {why}"));
+            out.line(&format!("    not proven to have ended: {}", one_line(why)));
         }
     }
     if let Some(delivered) = &view.on_complete {
@@ -525,10 +525,7 @@ fn show(view: &RunView, out: &mut Output) {
     }
     if let Some(result) = &view.answer {
         out.line("");
-        out.text(result);
-        if !result.ends_with('\n') {
-            out.line("");
-        }
+        out.child_text(result);
     }
 }
 
@@ -610,5 +607,5 @@ fn line_of(event: &Event) -> String {
         },
         Fact::Fired { timer } => format!("{timer} fired"),
     };
-    format!("{:>4} {what}", event.seq)
+    format!("{:>4} {}", event.seq, one_line(&what))
 }

@@ -27,7 +27,7 @@ use grove_spec::{Code, Diagnostic};
 use super::approving::Approving;
 use super::forks::{Forked, Launch};
 use super::model_settings::ModelSettings;
-use super::request::require_covered;
+use super::request::without_write;
 use super::schema_files::SavedChain;
 use super::supervise;
 use super::told::prompt_parts;
@@ -204,6 +204,12 @@ impl Finding<'_> {
             &folder,
         ));
         files.require_output(&agent.name, &folder)?;
+        let is_named = task.output.is_some() && asked.chain_name.is_none();
+        if let Some(above) = self.above.filter(|_| is_named && files.output.is_some())
+            && !above.powers().can_write()
+        {
+            return Err(without_write("`output`"));
+        }
         let is_overridden = agent
             .overridden
             .iter()
@@ -322,7 +328,7 @@ impl Finding<'_> {
             return Err(CommandError::usage(message));
         }
         if let Some(above) = self.above {
-            require_covered(above, &folder)?;
+            above.require_folder(&folder)?;
         }
         Ok(folder)
     }

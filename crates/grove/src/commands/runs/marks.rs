@@ -2,7 +2,7 @@
 
 use grove_exec::{MARK, kept_mark};
 use grove_plan::{Attempt, NodeId, Parent};
-use grove_runs::Above;
+use grove_runs::{Above, is_own};
 use grove_skills::Environment;
 
 use super::Runs;
@@ -41,14 +41,10 @@ pub(super) fn require_own(
     if !runs.is_child {
         return Ok(());
     }
-    let own = child_of(environment);
-    let mut at = run.to_owned();
-    while let Some(parent) = runs.store.parent(&at)? {
-        let is_own = |own: &Parent| own.run == parent.run && own.of.node == parent.of.node;
-        if own.as_ref().is_some_and(is_own) {
-            return Ok(());
-        }
-        at = parent.run;
+    if let Some(own) = child_of(environment)
+        && is_own(&runs.store, &own, run)?
+    {
+        return Ok(());
     }
     let message = format!("run {run} is not one that this child asked for");
     Err(CommandError::usage(message).hint("ask the one who gave you the task"))

@@ -7,7 +7,8 @@ use grove_fs::approvals::Approval;
 use grove_plan::{
     AgentScope, LayoutRules, OnComplete, Request as RunRequest, TreeLimits, lay_out, parse_request,
 };
-use grove_runs::{Above, Recording, RunRequest as SubmittedRequest, SubmitError, narrow};
+use grove_runs::{Above, Recording, RunRequest as SubmittedRequest, SubmitError};
+use grove_skills::run_rules::RunRules;
 use grove_skills::{
     Environment, Library, Look, LookAgain as _, Parts, Request, Scope, Unsteady as _,
 };
@@ -137,7 +138,12 @@ fn resolve_asked(
         return Err(CommandError::usage(message));
     }
     if let Some(above) = above {
-        require_covered(above, &folder)?;
+        above.require_folder(&folder)?;
+        let is_kept_there =
+            asked.request.session_dir.is_some() || asked.request.chain_dir.is_some();
+        if is_kept_there && !above.powers().can_write() {
+            return Err(without_write("`sessionDir` or `chainDir`"));
+        }
     }
     let there = Environment {
         working: folder.clone(),
@@ -189,7 +195,7 @@ fn resolve_asked(
             worktrees: &worktrees,
             launch,
             forked: &forked,
-            rules: look.world.run_rules(),
+            rules: rules_below(look.world.run_rules(), above),
             outputs: RefCell::default(),
             looks: RefCell::default(),
             versions: RefCell::default(),
@@ -219,11 +225,7 @@ fn resolve_asked(
         notes.extend(child.notes);
         timeouts.extend(child.timeout_ms);
         background = background.or(child.background);
-        let mut request = child.request;
-        if let Some(above) = above {
-            notes.extend(narrow(&mut request, &above.powers())?);
-        }
-        all.push(request);
+        all.push(child.request);
     }
     if !settings.run_in_home.value {
         let places = all.iter().map(|child| child.folder.as_path());
@@ -247,52 +249,64 @@ fn resolve_asked(
         let note = "`clarify` has no effect: nobody is asked before a start; `grove plan` shows what would run";
         notes.push(note.to_owned());
     }
-    notes.sort();
-    notes.dedup();
     // What one agent says about its time is about the run only when it is the only one.
     let own_timeout = timeouts.first().copied().filter(|_| all.len() == 1);
     let asked = asked.request;
     let first_line = asked.task.lines().next().unwrap_or_default();
+    let mut request = SubmittedRequest {
+        title: format!("{}: {first_line}", found.title),
+        task: asked.task.clone(),
+        children: all,
+        groups: found.groups,
+        folder,
+        tree: TreeLimits {
+            timeout_ms: least([asked.timeout_ms, own_timeout, settings.run_timeout_ms.value]),
+            max_tokens: least([asked.max_tokens, settings.run_max_tokens.value]),
+            max_cost: least([asked.max_cost, settings.run_max_cost.value]),
+            depth: 0,
+            max_depth: Some(settings.run_max_depth.value),
+            max_children: Some(settings.run_max_children.value),
+        },
+        parent: None,
+        model_scopes: look.world.run_rules().model_scopes,
+        submit_key: asked.submit_key,
+        // What a child asks for is waited for, unless it says otherwise.
+        background: asked.background
+            || (above.is_none() && settings.run_force_background.value)
+            || background.unwrap_or(above.is_none() && settings.run_in_background.value),
+        on_complete: on_complete(settings),
+        recording,
+        surroundings: models.surroundings(),
+        session_dir,
+        chain_dir,
+        max_output: asked.max_output,
+        mcp_servers: models.mcp.iter().map(|it| it.name.clone()).collect(),
+    };
+    if let Some(above) = above {
+        notes.extend(above.bind(&mut request)?);
+    }
+    notes.sort();
+    notes.dedup();
     Ok(ResolvedRun {
         warnings,
         notes,
         approved: approving.granted(),
-        request: SubmittedRequest {
-            title: format!("{}: {first_line}", found.title),
-            task: asked.task.clone(),
-            children: all,
-            groups: found.groups,
-            folder,
-            tree: TreeLimits {
-                timeout_ms: least([asked.timeout_ms, own_timeout, settings.run_timeout_ms.value]),
-                max_tokens: least([asked.max_tokens, settings.run_max_tokens.value]),
-                max_cost: least([asked.max_cost, settings.run_max_cost.value]),
-                depth: above.map_or(0, |above| above.tree.depth.saturating_add(1)),
-                max_depth: least([
-                    Some(settings.run_max_depth.value),
-                    above.and_then(|above| above.tree.max_depth),
-                ]),
-                max_children: least([
-                    Some(settings.run_max_children.value),
-                    above.and_then(|above| above.tree.max_children),
-                ]),
-            },
-            parent: above.map(|above| above.parent.clone()),
-            submit_key: asked.submit_key,
-            // What a child asks for is waited for, unless it says otherwise.
-            background: asked.background
-                || (above.is_none() && settings.run_force_background.value)
-                || background.unwrap_or(above.is_none() && settings.run_in_background.value),
-            on_complete: on_complete(settings).filter(|_| above.is_none()),
-            recording,
-            surroundings: above
-                .map_or_else(|| models.surroundings(), |above| above.surroundings.clone()),
-            session_dir,
-            chain_dir,
-            max_output: asked.max_output,
-            mcp_servers: models.mcp.iter().map(|it| it.name.clone()).collect(),
-        },
+        request,
     })
+}
+
+/// The rules for those whom a child asks: the scopes of its own models hold for theirs.
+fn rules_below(mut rules: RunRules, above: Option<&Above>) -> RunRules {
+    if let Some(above) = above {
+        rules.model_scopes = above.scopes_below(std::mem::take(&mut rules.model_scopes));
+    }
+    rules
+}
+
+/// The refusal of files that a child would have written without being able to write.
+pub(super) fn without_write(what: &str) -> CommandError {
+    let message = format!("a child that cannot write files cannot have them written by {what}");
+    CommandError::usage(message).hint("leave it out, or ask the one who gave you the task")
 }
 
 /// The children of a run.
@@ -301,19 +315,6 @@ struct FoundChildren {
     groups: std::collections::BTreeMap<grove_plan::NodeId, grove_plan::GroupRules>,
     /// Whoever works, in the order of the steps.
     title: String,
-}
-
-/// Refuses a folder that the child that asks does not work in itself.
-pub(super) fn require_covered(above: &Above, folder: &Path) -> Result<(), CommandError> {
-    if above.powers().cover_folder(folder) {
-        return Ok(());
-    }
-    let message = format!(
-        "{} is outside {}, where the child that asks works",
-        folder.display(),
-        above.folder.display()
-    );
-    Err(CommandError::usage(message).hint("name a folder below it, or leave `cwd` out"))
 }
 
 /// Finds all children. Everything that is wrong is said at once, each with its step.
@@ -416,6 +417,10 @@ fn chosen_folder(folder: &Path, given: &Path, is_by_model: bool) -> Result<PathB
         Err(CommandError::usage(message))
     };
     if is_by_model && !path.starts_with(grove_fs::files::plain(folder)) {
+        return outside();
+    }
+    let there = path.ancestors().find(|it| grove_fs::files::is_there(it));
+    if is_by_model && !there.is_some_and(|there| grove_fs::files::is_below(there, folder)) {
         return outside();
     }
     grove_fs::files::make_folder(&path)?;

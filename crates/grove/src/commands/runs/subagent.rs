@@ -10,11 +10,13 @@ mod said;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use grove_catalog::disclosure::marked;
 use grove_plan::subagent_tool::{self, Caller, is_own_field};
 use grove_runs::{ChildWish, stop_run, submit, wish_for_child};
 use grove_server::{AwaitedRun, Called, SubagentAnswer, SubagentCall, Subagents, Waited};
 use grove_skills::Environment;
 use grove_skills::environment_variables::CLAUDE_CODE_SESSION_ID;
+use grove_spec::text::{visible, visible_json};
 use grove_store::RunFilter;
 use serde_json::{Value, json};
 
@@ -99,11 +101,17 @@ impl SubagentTool {
             "stop" => self.stop(call, &said)?,
             "show" => {
                 let runs = self.recovered()?;
-                let view = runs.view(&runs.load(said.needed("run")?)?);
-                said_by(|out| {
+                let mut view = runs.view(&runs.load(said.needed("run")?)?);
+                let answer = view.answer.take();
+                let mut shown = said_by(|out| {
                     show(&view, out);
                     Ok(0)
-                })?
+                })?;
+                if let Some(answer) = answer {
+                    let answer = marked("answer", "run", &view.id, &visible(&answer));
+                    let _ = writeln!(shown.text, "\n{answer}");
+                }
+                shown
             }
             "apply" => {
                 let runs = self.recovered()?;
@@ -398,7 +406,7 @@ impl Subagents for SubagentTool {
         let runs = self.runs().ok()?;
         let loaded = runs.load(run).ok()?;
         let text = serde_json::to_string_pretty(&runs.view(&loaded)).ok()?;
-        Some((text, loaded.state.seq))
+        Some((visible_json(&text), loaded.state.seq))
     }
 }
 
