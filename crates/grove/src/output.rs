@@ -461,3 +461,50 @@ pub(crate) fn notes_terminal(variables: &Variables) -> (usize, usize) {
     // A terminal that does not say how high it is has the usual height.
     (columns.clamp(20, 400), if rows == 0 { 24 } else { rows })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATCH: &str = "+a\u{202e}b\r\n-\u{200f}\u{1b}[2J\n\\ no end";
+
+    fn on_terminal() -> Output {
+        Output {
+            data_width: Some(80),
+            notes_width: Some(80),
+            ..Output::default()
+        }
+    }
+
+    #[test]
+    fn a_terminal_shows_what_is_hidden_and_a_pipe_has_it_exactly() {
+        let mut pipe = Output::default();
+        pipe.patch(PATCH.as_bytes());
+        assert_eq!(pipe.into_text(), PATCH);
+        let mut terminal = on_terminal();
+        terminal.patch(PATCH.as_bytes());
+        let shown = "+a\\u{202e}b\\u{d}\n-\\u{200f}\\u{1b}[2J\n\\ no end";
+        assert_eq!(terminal.into_text(), shown);
+        for (mut out, expected) in [
+            (Output::default(), "a\u{202e}b\n"),
+            (on_terminal(), "a\\u{202e}b\n"),
+        ] {
+            out.text("a\u{202e}b\n");
+            assert_eq!(out.into_text(), expected);
+        }
+    }
+
+    #[test]
+    fn no_line_of_a_text_is_taken_for_one_of_ours() {
+        for mut out in [Output::default(), on_terminal()] {
+            out.line("asks: one\nerror: two\r\nhint: three");
+            out.note("one\nerror: two");
+            out.child_text("a\u{2066}");
+            let text = out.into_text();
+            let forged = ["error:", "hint:"];
+            let is_forged = |line: &str| forged.iter().any(|word| line.starts_with(word));
+            assert!(!text.lines().any(is_forged), "{text}");
+            assert!(text.contains("a\\u{2066}\n"), "{text}");
+        }
+    }
+}

@@ -112,6 +112,22 @@ fn the_home_folder_and_what_is_above_it_are_no_work_folders_without_a_word() {
     assert!(!session.read(USER_CONFIG).contains('x'));
 }
 
+/// What other users may do with something in a folder, however deep.
+fn open_to_others(folder: &std::path::Path) -> Vec<String> {
+    let mut open = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let (path, metadata) = (entry.path(), entry.metadata().unwrap());
+        let mode = metadata.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 && !metadata.is_symlink() {
+            open.push(format!("{} {mode:o}", path.display()));
+        }
+        if metadata.is_dir() {
+            open.extend(open_to_others(&path));
+        }
+    }
+    open
+}
+
 fn mode(session: &Session, name: &str) -> u32 {
     let metadata = session.path(name).metadata().unwrap();
     metadata.permissions().mode() & 0o777
@@ -120,7 +136,13 @@ fn mode(session: &Session, name: &str) -> u32 {
 #[test]
 fn the_journal_is_the_users_alone_also_one_that_was_made_for_all() {
     let (_server, session) = worker();
-    session.grove(["run", "worker", "true"]).ok();
+    session
+        .grove(["run", "worker", "true", "--verify", "true"])
+        .ok();
+    assert_eq!(
+        open_to_others(&session.path("state/grove")),
+        Vec::<String>::new()
+    );
     let files = ["runs.db", "runs.db-wal", "runs.db-shm"];
     let at = |name: &str| format!("state/grove/{name}");
     for made_open in [false, true] {

@@ -94,8 +94,15 @@ fn assert_outcome(outcome: &Outcome) {
     assert_shown("stderr", &outcome.stderr);
 }
 
-/// Runs with hostile words in every place, by what they are about.
-fn hostile_runs(session: &Session) -> Vec<(&'static str, String)> {
+/// A run with hostile words, and what the command that began it printed.
+struct HostileRun {
+    name: &'static str,
+    id: String,
+    outcome: Outcome,
+}
+
+/// Runs with hostile words in every place.
+fn hostile_runs(session: &Session) -> Vec<HostileRun> {
     let mut runs = Vec::new();
     let task = |word: &str| format!("{word} {}", "t\u{202e}ask\u{9b}2J");
     for (name, words, code) in [
@@ -130,8 +137,8 @@ fn hostile_runs(session: &Session) -> Vec<(&'static str, String)> {
         let words: Vec<String> = words.collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let outcome = session.grove(words.as_slice()).fails(code);
-        assert_outcome(&outcome);
-        runs.push((name, last_id(session)));
+        let id = last_id(session);
+        runs.push(HostileRun { name, id, outcome });
     }
     runs
 }
@@ -150,7 +157,8 @@ fn nothing_that_a_child_says_is_hidden_in_what_a_command_prints() {
     ] {
         assert_outcome(&session.grove(words.as_slice()));
     }
-    for (name, id) in &runs {
+    for HostileRun { name, id, outcome } in &runs {
+        assert_outcome(outcome);
         for words in [
             "runs show RUN",
             "runs show RUN --json",
@@ -178,7 +186,7 @@ fn nothing_that_a_child_says_is_hidden_in_what_a_command_prints() {
             assert_outcome(&session.grove(words.as_slice()));
         }
     }
-    let of = |name: &str| &runs.iter().find(|run| run.0 == name).unwrap().1;
+    let of = |name: &str| &runs.iter().find(|run| run.name == name).unwrap().id;
     let shown = session.grove(["runs", "show", of("one")]).ok();
     shown.prints([
         "pay \\u{202e}pay end",
@@ -246,7 +254,7 @@ fn no_line_of_a_childs_words_is_one_of_an_answer_over_mcp() {
     let runs = hostile_runs(&session);
     let mut client = RawClient::connect(&session);
     let mut texts = Vec::new();
-    for (name, id) in &runs {
+    for HostileRun { name, id, .. } in &runs {
         for action in ["show", "wait", "status"] {
             let text = told(&mut client, &json!({ "action": action, "run": id }));
             // A reason, and a question in a view, are in a line of Grove's.
@@ -260,7 +268,7 @@ fn no_line_of_a_childs_words_is_one_of_an_answer_over_mcp() {
     }
     let listed = json!({ "action": "list", "what": "runs" });
     texts.push(("list".to_owned(), told(&mut client, &listed), false));
-    let tree = &runs.iter().find(|run| run.0 == "tree").unwrap().1;
+    let tree = &runs.iter().find(|run| run.name == "tree").unwrap().id;
     let apply = json!({ "action": "apply", "run": tree, "cwd": session.path("project") });
     texts.push(("apply".to_owned(), told(&mut client, &apply), false));
     for (what, text, has_words) in &texts {
