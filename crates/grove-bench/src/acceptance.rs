@@ -1,12 +1,13 @@
-//! `cargo xtask bench acceptance`: scripted children, honest and not, judged here and by pi-subagents.
+//! `cargo xtask bench acceptance`: scripted children, honest and not, judged here and by pi-subagents; children that lie,
+//! with every engine; and commands that forge their own verdict. One false acceptance fails it.
 
 use std::time::Duration;
 
 use grove_testkit::task::arguments::Arguments;
 use grove_testkit::task::{step, workspace};
 
-/// Some seventy runs, and a build.
-const LIMIT: Duration = Duration::from_mins(30);
+/// Some two hundred runs, and a build.
+const LIMIT: Duration = Duration::from_mins(45);
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), String> {
     arguments.finish()?;
@@ -14,7 +15,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), String> {
     let mut cargo = workspace::cargo();
     cargo
         .args(["test", "--quiet", "--package", "grove", "--test", "it"])
-        .args(["run_sessions::gates", "--", "--nocapture"])
+        .args(["--", "--nocapture"])
+        .args(["run_sessions::gates", "run_sessions::lying_children"])
+        .arg("run_sessions::forged_verdicts")
         .env("GROVE_GATES_PEER", peer);
     step::show("the children", &mut cargo, LIMIT)
 }

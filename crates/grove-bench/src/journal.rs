@@ -156,6 +156,7 @@ fn fact(number: usize) -> Fact {
             epoch,
             call: Call {
                 id: call,
+                given: None,
                 tool: "bash".to_owned(),
                 arguments: Body::Inline(json!({ "command": "cargo test --workspace" })),
                 writes: true,

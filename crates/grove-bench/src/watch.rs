@@ -162,6 +162,7 @@ fn called(child: usize, call: &str, command: &str) -> Fact {
         epoch: 1,
         call: Call {
             id: CallId(call.to_owned()),
+            given: None,
             tool: "bash".to_owned(),
             arguments: Body::Inline(json!({ "command": command })),
             writes: true,

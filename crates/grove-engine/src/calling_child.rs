@@ -2,7 +2,7 @@
 
 use grove_exec::{MARK, kept_mark};
 use grove_plan::{Attempt, NodeId, Parent};
-use grove_runs::Above;
+use grove_runs::{Above, is_own};
 use grove_skills::Environment;
 
 use crate::error::EngineError;
@@ -37,14 +37,10 @@ pub(crate) fn require_own(journal: &RunJournal, run: &str) -> Result<(), EngineE
     if !journal.is_child() {
         return Ok(());
     }
-    let own = child_of(&journal.environment);
-    let mut at = run.to_owned();
-    while let Some(parent) = journal.store.parent(&at)? {
-        let is_own = |own: &Parent| own.run == parent.run && own.of.node == parent.of.node;
-        if own.as_ref().is_some_and(is_own) {
-            return Ok(());
-        }
-        at = parent.run;
+    if let Some(own) = child_of(&journal.environment)
+        && is_own(&journal.store, &own, run)?
+    {
+        return Ok(());
     }
     let message = format!("run {run} is not one that this child asked for");
     Err(EngineError::usage(message).hint("ask the one who gave you the task"))

@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 use grove_fs::approvals::Approval;
 use grove_plan::{AgentScope, LayoutRules, OnComplete, Request as RunRequest, TreeLimits, lay_out};
 use grove_runs::{
-    Above, ChildRequest, KeyOwner, RunRequest as SubmittedRequest, SubmitError, SubmitKey, narrow,
+    Above, ChildRequest, KeyOwner, RunRequest as SubmittedRequest, SubmitError, SubmitKey,
 };
+use grove_skills::run_rules::RunRules;
 use grove_skills::{
     Environment, Library, Look, LookAgain as _, Parts, Request, Scope, Unsteady as _,
 };
@@ -78,7 +79,11 @@ pub(crate) fn resolve(
         return Err(EngineError::usage(message));
     }
     if let Some(above) = above {
-        require_covered(above, &folder)?;
+        above.require_folder(&folder)?;
+        let is_kept_there = asked.session_dir.is_some() || asked.chain_dir.is_some();
+        if is_kept_there && !above.powers().can_write() {
+            return Err(without_write("`sessionDir` or `chainDir`"));
+        }
     }
     if let Some(recording) = &order.recording {
         recording.check().map_err(EngineError::finding)?;
@@ -98,7 +103,7 @@ pub(crate) fn resolve(
         title,
         approved,
     } = found;
-    let run = gather(children, above)?;
+    let run = gather(children)?;
     if !settings.run_in_home.value {
         let places = run.children.iter().map(|child| child.folder.as_path());
         for place in places.chain([folder.as_path()]) {
@@ -107,42 +112,60 @@ pub(crate) fn resolve(
     }
     let mut notes = run.notes;
     notes.extend(without_effect(asked, &run.children));
-    notes.sort();
-    notes.dedup();
     // What one agent says about its time is about the run only when it is the only one.
     let own_timeout = run.timeouts.first().copied();
     let own_timeout = own_timeout.filter(|_| run.children.len() == 1);
     let first_line = asked.task.lines().next().unwrap_or_default();
+    let mut request = SubmittedRequest {
+        title: format!("{title}: {first_line}"),
+        task: asked.task.clone(),
+        children: run.children,
+        groups,
+        asked: Some(digest_of_order(order, &folder)),
+        folder,
+        tree: tree_limits(asked, settings, own_timeout),
+        parent: None,
+        model_scopes: look.world.run_rules().model_scopes,
+        submit_key: submit_key(order, above),
+        // What a child asks for is waited for, unless it says otherwise.
+        background: asked.background
+            || (above.is_none() && settings.run_force_background.value)
+            || run
+                .background
+                .unwrap_or(above.is_none() && settings.run_in_background.value),
+        on_complete: on_complete(settings),
+        recording: order.recording.clone(),
+        surroundings: models.surroundings(),
+        session_dir,
+        chain_dir,
+        max_output: asked.max_output,
+        mcp_servers: models.mcp.iter().map(|it| it.name.clone()).collect(),
+    };
+    if let Some(above) = above {
+        notes.extend(above.bind(&mut request)?);
+    }
+    notes.sort();
+    notes.dedup();
     Ok(ResolvedRun {
         warnings: run.warnings,
         notes,
         approved,
-        request: SubmittedRequest {
-            title: format!("{title}: {first_line}"),
-            task: asked.task.clone(),
-            children: run.children,
-            groups,
-            asked: Some(digest_of_order(order, &folder)),
-            folder,
-            tree: tree_limits(asked, settings, own_timeout, above),
-            parent: above.map(|above| above.parent.clone()),
-            submit_key: submit_key(order, above),
-            // What a child asks for is waited for, unless it says otherwise.
-            background: asked.background
-                || (above.is_none() && settings.run_force_background.value)
-                || run
-                    .background
-                    .unwrap_or(above.is_none() && settings.run_in_background.value),
-            on_complete: on_complete(settings).filter(|_| above.is_none()),
-            recording: order.recording.clone(),
-            surroundings: above
-                .map_or_else(|| models.surroundings(), |above| above.surroundings.clone()),
-            session_dir,
-            chain_dir,
-            max_output: asked.max_output,
-            mcp_servers: models.mcp.iter().map(|it| it.name.clone()).collect(),
-        },
+        request,
     })
+}
+
+/// The rules for children of a child: the scopes of its own models hold for theirs.
+fn rules_below(mut rules: RunRules, above: Option<&Above>) -> RunRules {
+    if let Some(above) = above {
+        rules.model_scopes = above.scopes_below(std::mem::take(&mut rules.model_scopes));
+    }
+    rules
+}
+
+/// The refusal of files that a child would have written without being able to write.
+pub(crate) fn without_write(what: &str) -> EngineError {
+    let message = format!("a child that cannot write files cannot have them written by {what}");
+    EngineError::usage(message).hint("leave it out, or ask the one who gave you the task")
 }
 
 /// Resolves what a child asks for; it works in the folder of that child unless it names one below it.
@@ -207,7 +230,7 @@ fn look_for_children(
             worktrees: &worktrees,
             launch,
             forked: &forked,
-            rules: look.world.run_rules(),
+            rules: rules_below(look.world.run_rules(), above),
             outputs: RefCell::default(),
             looks: RefCell::default(),
             versions: RefCell::default(),
@@ -261,8 +284,8 @@ struct GatheredChildren {
     background: Option<bool>,
 }
 
-/// Puts children together, each with no more than the powers of the child that asks.
-fn gather(found: Vec<FoundChild>, above: Option<&Above>) -> Result<GatheredChildren, EngineError> {
+/// Puts children together.
+fn gather(found: Vec<FoundChild>) -> Result<GatheredChildren, EngineError> {
     let mut run = GatheredChildren::default();
     for child in found {
         child.prompt.write_index()?;
@@ -274,11 +297,7 @@ fn gather(found: Vec<FoundChild>, above: Option<&Above>) -> Result<GatheredChild
         run.notes.extend(child.notes);
         run.timeouts.extend(child.timeout_ms);
         run.background = run.background.or(child.background);
-        let mut request = child.request;
-        if let Some(above) = above {
-            run.notes.extend(narrow(&mut request, &above.powers())?);
-        }
-        run.children.push(request);
+        run.children.push(child.request);
     }
     Ok(run)
 }
@@ -305,26 +324,15 @@ fn without_effect(asked: &RunRequest, children: &[ChildRequest]) -> Vec<String> 
     said.map(|row| row.1.to_owned()).collect()
 }
 
-/// The limits of a run as a whole: the least of what the request, the configuration and the run above say.
-fn tree_limits(
-    asked: &RunRequest,
-    settings: &Settings,
-    own_timeout: Option<u64>,
-    above: Option<&Above>,
-) -> TreeLimits {
+/// The limits of a run as a whole, before those of the run above.
+fn tree_limits(asked: &RunRequest, settings: &Settings, own_timeout: Option<u64>) -> TreeLimits {
     TreeLimits {
         timeout_ms: least([asked.timeout_ms, own_timeout, settings.run_timeout_ms.value]),
         max_tokens: least([asked.max_tokens, settings.run_max_tokens.value]),
         max_cost: least([asked.max_cost, settings.run_max_cost.value]),
-        depth: above.map_or(0, |above| above.tree.depth.saturating_add(1)),
-        max_depth: least([
-            Some(settings.run_max_depth.value),
-            above.and_then(|above| above.tree.max_depth),
-        ]),
-        max_children: least([
-            Some(settings.run_max_children.value),
-            above.and_then(|above| above.tree.max_children),
-        ]),
+        depth: 0,
+        max_depth: Some(settings.run_max_depth.value),
+        max_children: Some(settings.run_max_children.value),
     }
 }
 
@@ -336,19 +344,6 @@ struct FoundChildren {
     title: String,
     /// Commands and programs that a person approved with the run.
     approved: Vec<Approval>,
-}
-
-/// Refuses a folder that the child that asks does not work in itself.
-pub(crate) fn require_covered(above: &Above, folder: &Path) -> Result<(), EngineError> {
-    if above.powers().cover_folder(folder) {
-        return Ok(());
-    }
-    let message = format!(
-        "{} is outside {}, where the child that asks works",
-        folder.display(),
-        above.folder.display()
-    );
-    Err(EngineError::usage(message).hint("name a folder below it, or leave `cwd` out"))
 }
 
 /// Finds all children. Everything that is wrong is said at once, each with its step.
@@ -452,6 +447,10 @@ fn chosen_folder(folder: &Path, given: &Path, is_by_model: bool) -> Result<PathB
         Err(EngineError::usage(message))
     };
     if is_by_model && !path.starts_with(grove_fs::files::plain(folder)) {
+        return outside();
+    }
+    let there = path.ancestors().find(|it| grove_fs::files::is_there(it));
+    if is_by_model && !there.is_some_and(|there| grove_fs::files::is_below(there, folder)) {
         return outside();
     }
     grove_fs::files::make_folder(&path)?;

@@ -10,11 +10,12 @@ mod said;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use grove_catalog::disclosure::marked;
 use grove_plan::subagent_tool::{self, is_own_field};
 use grove_runs::{ChildWish, stop_run, submit, wish_for_child};
 use grove_skills::Environment;
 use grove_skills::environment_variables::CLAUDE_CODE_SESSION_ID;
-use grove_spec::text::counted;
+use grove_spec::text::{counted, visible, visible_json};
 use grove_store::RunFilter;
 use serde_json::{Map, Value, json};
 
@@ -24,9 +25,7 @@ use crate::error::EngineError;
 use crate::journal::{RunJournal, parts_of};
 use crate::order::RunOrder;
 use crate::resolve;
-use crate::words::{
-    after_applying, answer_text, applied_lines, event_line, list_lines, row_json, show_lines,
-};
+use crate::words::{after_applying, applied_lines, event_line, list_lines, row_json, show_lines};
 use said::Said;
 
 /// Runs that a list has.
@@ -152,9 +151,15 @@ impl Engine {
             "stop" => self.stop(call, &said)?,
             "show" => {
                 let runs = self.recovered_journal()?;
-                let view = runs.view(&runs.load(said.needed("run")?)?);
-                let lines = show_lines(&view);
-                SubagentAnswer::text(format!("{}\n\n{}", lines.join("\n"), answer_text(&view)))
+                let mut view = runs.view(&runs.load(said.needed("run")?)?);
+                let answer = view.answer.take();
+                let mut text = show_lines(&view).join("\n");
+                text.push('\n');
+                if let Some(answer) = answer {
+                    let answer = marked("answer", "run", &view.id, &visible(&answer));
+                    let _ = writeln!(text, "\n{answer}");
+                }
+                SubagentAnswer::text(text)
             }
             "apply" => self.apply(&said)?,
             "list" => self.list(&said)?,
@@ -465,7 +470,7 @@ impl Engine {
         let runs = self.journal().ok()?;
         let loaded = runs.load(run).ok()?;
         let text = serde_json::to_string_pretty(&runs.view(&loaded)).ok()?;
-        Some((text, loaded.state.seq))
+        Some((visible_json(&text), loaded.state.seq))
     }
 }
 

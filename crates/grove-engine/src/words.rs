@@ -21,7 +21,7 @@ pub fn show_lines(view: &RunView) -> Vec<String> {
     let reason = view
         .reason
         .as_ref()
-        .map_or_else(String::new, |reason| format!(": {reason}"));
+        .map_or_else(String::new, |reason| format!(": {}", one_line(reason)));
     out.push(format!("run {} {}{reason}", view.id, view.shown()));
     for node in &view.nodes {
         let engine = match node.engine.as_str() {
@@ -65,10 +65,10 @@ pub fn show_lines(view: &RunView) -> Vec<String> {
         }
         if node.state == "asking" {
             let question = node.reason.as_deref().unwrap_or_default();
-            out.push(format!("    asks: {question}"));
+            out.push(format!("    asks: {}", one_line(question)));
         }
         match (&node.rejected, node.acceptance) {
-            (Some(why), _) => out.push(format!("    {REJECTED}: {why}")),
+            (Some(why), _) => out.push(format!("    {REJECTED}: {}", one_line(why))),
             (None, "none") => {}
             (None, level) => out.push(format!("    {level}")),
         }
@@ -83,24 +83,13 @@ pub fn show_lines(view: &RunView) -> Vec<String> {
             out.push(format!("    working tree {}: {why}", tree.path.display()));
         }
         if let Some(why) = &node.not_proven_ended {
-            out.push(format!("    not proven to have ended: {why}"));
+            out.push(format!("    not proven to have ended: {}", one_line(why)));
         }
     }
     if let Some(delivered) = &view.on_complete {
         out.push(format!("  on_complete {}", delivered.end));
     }
     out
-}
-
-/// The answer of a run, with an end of its last line.
-pub(crate) fn answer_text(view: &RunView) -> String {
-    let answer = view.answer.as_deref().unwrap_or_default();
-    let end = if answer.is_empty() || answer.ends_with('\n') {
-        ""
-    } else {
-        "\n"
-    };
-    format!("{answer}{end}")
 }
 
 /// The one number of tokens that people are shown: those that limits count.
@@ -189,7 +178,7 @@ pub fn event_line(event: &Event) -> String {
         },
         Fact::Fired { timer } => format!("{timer} fired"),
     };
-    format!("{:>4} {what}", event.seq)
+    format!("{:>4} {}", event.seq, one_line(&what))
 }
 
 /// A run of a list as data.

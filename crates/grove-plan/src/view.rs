@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use grove_spec::Digest;
 use grove_spec::money::amount;
+use grove_spec::text::one_line;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -423,10 +424,32 @@ pub fn said_by(nodes: &[NodeView], ids: &[NodeId]) -> String {
     }
 }
 
+/// What the headings of blocks begin with.
+const HEADING: &str = "=== ";
+
+/// Text in which no line begins like the heading of a block: such a line is put behind a blank.
+fn without_headings(text: &str) -> String {
+    let is_break = |c: char| {
+        matches!(
+            c,
+            '\n' | '\u{b}' | '\u{c}' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}'
+        )
+    };
+    let lines = text.split_inclusive(is_break);
+    let quoted = lines.map(|line| {
+        if line.starts_with(HEADING) {
+            [" ", line]
+        } else {
+            ["", line]
+        }
+    });
+    quoted.flatten().collect()
+}
+
 /// A node's text below a line with its name and, unless it is done, how it ended.
 fn block(node: &NodeView) -> String {
-    let text = node.output.text.as_deref().unwrap_or_default();
-    let reason = node.reason.as_deref().unwrap_or_default();
+    let text = without_headings(node.output.text.as_deref().unwrap_or_default());
+    let reason = one_line(node.reason.as_deref().unwrap_or_default());
     let timed_out = node
         .cause
         .as_ref()
@@ -435,7 +458,7 @@ fn block(node: &NodeView) -> String {
         "complete" if node.rejected.is_some() => {
             format!(
                 ": REJECTED: {}",
-                node.rejected.as_deref().unwrap_or_default()
+                one_line(node.rejected.as_deref().unwrap_or_default())
             )
         }
         "complete" if text.trim().is_empty() => ": EMPTY OUTPUT".to_owned(),
@@ -444,8 +467,8 @@ fn block(node: &NodeView) -> String {
         state if reason.is_empty() => format!(": {}", state.to_uppercase()),
         state => format!(": {}: {reason}", state.to_uppercase()),
     };
-    let name = node.label.as_deref().unwrap_or(&node.agent);
-    format!("=== {} {name}{status} ===\n{text}", node.id)
+    let name = one_line(node.label.as_deref().unwrap_or(&node.agent));
+    format!("{HEADING}{} {name}{status} ===\n{text}", node.id)
 }
 
 /// Returns the reason for a state, as data.

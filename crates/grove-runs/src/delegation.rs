@@ -7,6 +7,7 @@ use std::time::Duration;
 use grove_exec::{StopTokens, now};
 use grove_plan::subagent_tool::is_own_field;
 use grove_plan::{CallId, Fact, Parent, Tools, TreeLimits, Wish};
+use grove_spec::agent::model_scope::ModelScope;
 use grove_store::{Draft, LoadedRun, Store};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::UnboundedSender;
@@ -45,6 +46,8 @@ pub struct Above {
     pub tools: Tools,
     /// What its run may spend, and how deep that is.
     pub tree: TreeLimits,
+    /// The scopes in which its model had to be.
+    pub model_scopes: Vec<ModelScope>,
     /// Which surroundings its supervisor has.
     pub surroundings: String,
 }
@@ -68,6 +71,7 @@ impl Above {
                 max_depth: run.plan.tree.deepest(&child.limits),
                 ..run.plan.tree.clone()
             },
+            model_scopes: request.model_scopes,
             surroundings: request.surroundings,
             parent,
         })

@@ -8,6 +8,7 @@
 mod attempt_log;
 mod attention;
 mod beginning;
+mod bounds;
 mod control;
 mod data_check;
 mod delegation;
@@ -39,6 +40,7 @@ mod worktree_setup;
 mod worktrees;
 
 pub use attempt_log::{AttemptTail, LogLine};
+pub use bounds::is_own;
 pub use control::{ChildWish, ControlError, wish_for_child};
 pub use data_check::{DATA_CHECK, check_data};
 pub use delegation::{Above, Delegation, stop_run};
@@ -58,7 +60,7 @@ pub use run_report::RunReport;
 pub use session_file::write_session;
 pub use submission::{
     ChildRequest, ListRequest, PlannedRun, RunRequest, SubmitError, SubmittedRun, can_write,
-    make_reviewer, narrow, plan_of, submit, submit_again, surroundings_of,
+    make_reviewer, plan_of, submit, submit_again, surroundings_of,
 };
 pub use submit_key::{KeyOwner, SubmitKey};
 pub use supervisor::{SkillsOf, Supervisor, SupervisorError, SupervisorOptions};

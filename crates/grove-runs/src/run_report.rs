@@ -1,9 +1,14 @@
 //! What a model is told of a run, whether it is a child that asked for it or the model of a host.
+//!
+//! A child's words stand between marks that it cannot write, so that no line of them is taken for one of Grove's, and
+//! nothing in them is hidden.
 
 use std::fmt::Write as _;
 
+use grove_catalog::disclosure::marked;
 use grove_plan::{Execution, REJECTED, RunView};
 use grove_spec::Digest;
+use grove_spec::text::{one_line, visible};
 use grove_store::{LoadedRun, Store};
 
 /// Characters of a result that a model is told.
@@ -31,8 +36,8 @@ impl RunReport {
         if let Execution::Asking(question) = run.state.run() {
             let _ = write!(
                 text,
-                ": {}\nAnswer with `action: answer`, or ask whoever gave you the task.",
-                question.text
+                "\n{}\nAnswer with `action: answer`, or ask whoever gave you the task.",
+                marked("question", "run", id, &visible(&question.text))
             );
             return Self {
                 text,
@@ -40,7 +45,7 @@ impl RunReport {
             };
         }
         if let Some(reason) = &view.reason {
-            let _ = write!(text, ": {reason}");
+            let _ = write!(text, ": {}", one_line(reason));
         }
         if !matches!(view.acceptance, "none" | REJECTED) {
             let _ = write!(text, " ({})", view.acceptance);
@@ -50,12 +55,19 @@ impl RunReport {
             let _ = write!(
                 text,
                 "\n{} changed files: `grove runs diff {id}.{}`",
-                node.id, node.id
+                one_line(node.id.as_str()),
+                one_line(node.id.as_str())
             );
         }
         let result = view.answer.unwrap_or_default();
         let shown: String = result.chars().take(MAX_RESULT).collect();
-        let _ = write!(text, "\n\n{shown}");
+        if !shown.is_empty() {
+            let _ = write!(
+                text,
+                "\n\n{}",
+                marked("answer", "run", id, &visible(&shown))
+            );
+        }
         if shown.len() < result.len() {
             let _ = write!(text, "\n[cut: `grove runs show {id}` has all of it]");
         }

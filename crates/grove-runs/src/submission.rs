@@ -13,6 +13,7 @@ use grove_plan::{
 };
 use grove_spec::Digest;
 use grove_spec::agent::formats::restriction::denies_server_tool;
+use grove_spec::agent::model_scope::ModelScope;
 use grove_store::{LoadedRun, Store, StoreError, Submission, Submitted};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,7 +23,7 @@ use crate::evidence::review_schema;
 use crate::identity::{new_owner_token, new_run_id};
 use crate::mcp::{MCP, McpServer, selected};
 use crate::models::Recording;
-use crate::powers::{Powers, USUAL_TOOLS};
+use crate::powers::USUAL_TOOLS;
 use crate::program::RUNTIME_TOOLS;
 use crate::submit_key::SubmitKey;
 use crate::told::{Boundary, Told, ToldPart};
@@ -78,6 +79,9 @@ pub struct RunRequest {
     /// The child that asks for it.
     #[serde(default)]
     pub parent: Option<Parent>,
+    /// The scopes in which the models of its children are, and of those that they ask.
+    #[serde(default)]
+    pub model_scopes: Vec<ModelScope>,
     /// Which surroundings the supervisor has to have.
     pub surroundings: String,
 }
@@ -553,46 +557,8 @@ pub fn can_write(tools: Option<&[String]>, denied: &BTreeSet<String>) -> bool {
     rows.any(super::tools::ToolRow::writes)
 }
 
-/// Leaves a child that another one asks for the tools that the powers of that one cover, and says which it loses.
-pub fn narrow(request: &mut ChildRequest, above: &Powers) -> Result<Vec<String>, SubmitError> {
-    let agent = &request.agent;
-    let program = request.program.as_ref();
-    let program = program.and_then(|_| Program::named(&request.engine));
-    if program.is_some_and(|program| !program.can.tool_list) && !above.are_whole() {
-        return Err(SubmitError::Refused {
-            message: format!(
-                "engine `{}` of `{agent}` chooses its tools itself, and the child that asks does not have all of them",
-                request.engine
-            ),
-            help: "choose `engine: native` for it".to_owned(),
-        });
-    }
-    let listed = request.tools.take().unwrap_or_else(usual_tools);
-    let (kept, lost): (Vec<String>, Vec<String>) = listed.into_iter().partition(|name| {
-        above.cover_tool(name) && (program.is_none() || above.cover_in_program(name))
-    });
-    if kept.is_empty() && !lost.is_empty() {
-        return Err(SubmitError::Refused {
-            message: format!(
-                "`{agent}` needs {}, which the child that asks does not have",
-                lost.join(", ")
-            ),
-            help: "ask an agent that needs less".to_owned(),
-        });
-    }
-    request.tools = Some(kept);
-    Ok(if lost.is_empty() {
-        Vec::new()
-    } else {
-        let lost = lost.join(", ");
-        vec![format!(
-            "`{agent}` works without {lost}: the child that asks does not have them"
-        )]
-    })
-}
-
 /// The tools of a child that lists none.
-fn usual_tools() -> Vec<String> {
+pub(crate) fn usual_tools() -> Vec<String> {
     USUAL_TOOLS.map(str::to_owned).to_vec()
 }
 

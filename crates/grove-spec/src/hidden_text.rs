@@ -31,6 +31,12 @@ pub const fn is_direction_control(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// Returns true for characters that change the direction of text: controls, and marks that put letters around them in
+/// another order.
+pub(crate) const fn decides_direction(c: char) -> bool {
+    is_direction_control(c) || matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}')
+}
+
 /// Finds hidden text; at most one finding per kind.
 pub fn find(text: &str) -> Vec<HiddenText> {
     if text.is_ascii() {

@@ -3,6 +3,7 @@
 //! Control characters are handled after YAML, because a quoted escape passes every YAML parser.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use crate::hidden_text;
 
@@ -47,22 +48,70 @@ pub fn without_controls(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Text for people: control and hidden characters become visible escapes such as `\u{1b}`.
+/// Text for people: control characters, invisible ones, and those that set the direction of others become visible escapes
+/// such as `\u{1b}`. An end of a line in the form of Windows stays one.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    let hidden = hidden_text::places(text);
-    let is_odd = |c: char| is_control(c) || hidden_text::is_direction_control(c);
-    if hidden.is_empty() && !text.contains(is_odd) {
+    let mut hidden = hidden_text::places(text).into_iter().peekable();
+    let is_odd = |c: char| is_control(c) || hidden_text::decides_direction(c);
+    if hidden.peek().is_none() && !text.contains(is_odd) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for (at, c) in text.char_indices() {
-        if is_odd(c) || hidden.contains(&at) {
+        let is_hidden = hidden.next_if_eq(&at).is_some();
+        let rest = text.get(at..).unwrap_or_default();
+        if rest.starts_with("\r\n") {
+            continue;
+        }
+        if is_hidden || is_odd(c) {
             shown.extend(c.escape_unicode());
         } else {
             shown.push(c);
         }
     }
     Cow::Owned(shown)
+}
+
+/// JSON for output: without escaped control characters (raw ones are no JSON). What [`visible`] makes visible is
+/// written as an escape, which means the same to every reader.
+pub fn visible_json(json: &str) -> String {
+    let json = without_escaped_controls(json);
+    let mut hidden = hidden_text::places(&json).into_iter().peekable();
+    let mut shown = String::with_capacity(json.len());
+    for (at, c) in json.char_indices() {
+        let is_hidden = hidden.next_if_eq(&at).is_some();
+        if is_hidden || hidden_text::decides_direction(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        } else if !is_control(c) {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+fn without_escaped_controls(json: &str) -> String {
+    let mut clean = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some((before, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
+        clean.push_str(before);
+        let length = if escape.starts_with("\\u") { 6 } else { 2 };
+        let (escape, after) = escape.split_at_checked(length).unwrap_or((escape, ""));
+        if !is_escaped_control(escape) {
+            clean.push_str(escape);
+        }
+        rest = after;
+    }
+    clean.push_str(rest);
+    clean
+}
+
+fn is_escaped_control(escape: &str) -> bool {
+    let number = escape.strip_prefix("\\u");
+    let number = number.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    matches!(escape, "\\b" | "\\f" | "\\r")
+        || number.and_then(char::from_u32).is_some_and(is_control)
 }
 
 /// Text for one line: every run of white space is one space, control characters become escapes.
@@ -305,6 +354,35 @@ mod tests {
             );
             assert!(!without_controls(&text).contains(is_control), "{code:x}");
         }
+    }
+
+    #[test]
+    fn what_decides_about_direction_is_shown_in_every_script() {
+        let of_direction = "\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}\u{200e}\u{200f}\u{61c}";
+        for c in of_direction.chars() {
+            for around in ["plain", "שלום", "می\u{200c}خواهم"] {
+                let text = format!("{around} {c} {around}\r\n");
+                let shown = visible(&text);
+                assert!(!shown.contains(c), "{shown}");
+                assert!(shown.contains(&c.escape_unicode().to_string()), "{shown}");
+                assert!(shown.ends_with(&format!("{around}\n")), "{shown}");
+                let json = visible_json(&serde_json::to_string(&text).unwrap());
+                assert!(!json.contains(c), "{json}");
+                let read: String = serde_json::from_str(&json).unwrap();
+                assert_eq!(read, without_controls(&text));
+            }
+        }
+    }
+
+    #[test]
+    fn json_has_no_control_characters_raw_or_escaped() {
+        let hostile = "a\u{1b}[2J\u{7}b\r\n\t\u{8}\u{c}\u{9b}\u{7f}\"\\\\u001b\\ü";
+        let text = visible_json(&serde_json::to_string(hostile).unwrap());
+        let read: String = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, without_controls(hostile));
+        assert!(!text.chars().any(is_control), "{text}");
+        // Two backslashes are one of the text, and what follows them is no escape.
+        assert!(!text.replace("\\\\", "").contains("\\u00"), "{text}");
     }
 
     #[test]

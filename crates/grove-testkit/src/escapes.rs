@@ -49,6 +49,11 @@ X86 = os.uname().machine == 'x86_64'
 def number(x86, others):
     return x86 if X86 else others
 NEWUSER = 0x10000000
+def made(name, act, bits=0):
+    os.umask(0)
+    act()
+    if os.stat(name).st_mode & bits != bits:
+        raise OSError('without the bits')
 def attempt():
 ";
 
@@ -106,6 +111,70 @@ pub const ESCAPES: &[Escape] = &[
     root(
         "make a device",
         "os.mknod('device', 0o600 | 0o020000, os.makedev(1, 1))",
+    ),
+    // Modes, owners, times and attributes.
+    user("change the mode of a file outside", "os.chmod(FILE, 0o644)"),
+    user(
+        "change the mode of a folder outside",
+        "os.chmod(OUTSIDE, 0o777)",
+    ),
+    user(
+        "change a mode through a link",
+        "os.symlink(FILE, 'link'); os.chmod('link', 0o644)",
+    ),
+    user(
+        "change a mode through a descriptor of a path",
+        "os.chmod('/proc/self/fd/%d' % os.open(FILE, os.O_PATH), 0o644)",
+    ),
+    user(
+        "change a mode by the newest call",
+        "call(452, -100, ctypes.c_char_p(FILE.encode()), 0o644, 0)",
+    ),
+    user(
+        "change the group of a file outside",
+        "os.chown(FILE, -1, os.getegid())",
+    ),
+    root("change the owner of a file outside", "os.chown(FILE, 1, 1)"),
+    user(
+        "change the times of a file outside",
+        "os.utime(FILE, (1, 1))",
+    ),
+    user("change the times of a folder outside", "os.utime(OUTSIDE)"),
+    user(
+        "give a file outside an attribute",
+        "os.setxattr(FILE, 'user.grove', b'x')",
+    ),
+    user(
+        "make an own file set-user-ID",
+        "made('own', lambda: open('own', 'w').close()); made('own', lambda: os.chmod('own', 0o4755), 0o4000)",
+    ),
+    user(
+        "make an own file set-group-ID",
+        "made('own', lambda: open('own', 'w').close()); made('own', lambda: os.chmod('own', 0o2755), 0o2000)",
+    ),
+    user(
+        "make an own file set-user-ID through a descriptor",
+        "held = os.open('own', os.O_CREAT | os.O_WRONLY); made('own', lambda: os.fchmod(held, 0o4755), 0o4000)",
+    ),
+    user(
+        "make an own file set-user-ID by the newest call",
+        "made('own', lambda: open('own', 'w').close())\nmade('own', lambda: call(452, -100, ctypes.c_char_p(b'own'), 0o4755, 0), 0o4000)",
+    ),
+    user(
+        "make a new file that is set-user-ID",
+        "made('new', lambda: os.open('new', os.O_CREAT | os.O_WRONLY, 0o4755), 0o4000)",
+    ),
+    user(
+        "make a new file that is set-user-ID by another call",
+        "made('new', lambda: os.mknod('new', 0o104755), 0o4000)",
+    ),
+    user(
+        "make a new file that is set-user-ID by the newer call",
+        "how = ctypes.create_string_buffer(struct.pack('QQQ', os.O_CREAT | os.O_WRONLY, 0o4755, 0))\nmade('new', lambda: call(437, -100, ctypes.c_char_p(b'new'), how, 24), 0o4000)",
+    ),
+    root(
+        "give an own program capabilities",
+        "made('own', lambda: open('own', 'w').close())\nos.setxattr('own', 'security.capability', struct.pack('<IIIII', 0x02000001, 0x400, 0, 0, 0))",
     ),
     // Reading.
     user("read a file of another work", "open(FILE).read()"),

@@ -9,24 +9,30 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Keys with a value in which `CMD` stands for the command that leaves a mark.
+/// Keys with a value in which `CMD` stands for the command that leaves a mark, `PROGRAM` for a file that is one, and
+/// `HOOKS` for a folder with one for every hook.
 const KEYS: &[(&str, &str)] = &[
     ("alias.status", "!CMD"),
     ("alias.read-tree", "!CMD"),
     ("browser.x.cmd", "CMD"),
+    ("browser.x.path", "PROGRAM"),
     ("core.alternateRefsCommand", "CMD"),
     ("core.askPass", "CMD"),
     ("core.editor", "CMD"),
     ("core.fsmonitor", "CMD"),
     ("core.gitProxy", "CMD"),
+    ("core.hooksPath", "HOOKS"),
     ("core.pager", "CMD"),
     ("core.sshCommand", "CMD"),
     ("credential.helper", "!CMD"),
     ("credential.https://x.invalid.helper", "!CMD"),
     ("diff.external", "CMD"),
+    ("diff.guitool", "x"),
+    ("diff.tool", "x"),
     ("diff.x.command", "CMD"),
     ("diff.x.textconv", "CMD"),
     ("difftool.x.cmd", "CMD"),
+    ("difftool.x.path", "PROGRAM"),
     ("filter.x.clean", "CMD"),
     ("filter.x.process", "CMD"),
     ("filter.x.smudge", "CMD"),
@@ -34,28 +40,42 @@ const KEYS: &[(&str, &str)] = &[
     ("filter.a=b.process", "CMD"),
     ("filter.a=b.smudge", "CMD"),
     ("filter.c.d=e.clean", "CMD"),
+    ("gc.recentObjectsHook", "CMD"),
     ("gpg.openpgp.program", "CMD"),
     ("gpg.program", "CMD"),
     ("gpg.ssh.defaultKeyCommand", "CMD"),
     ("gpg.ssh.program", "CMD"),
     ("gpg.x509.program", "CMD"),
     ("guitool.x.cmd", "CMD"),
+    ("help.browser", "x"),
     ("hook.x.command", "CMD"),
     ("imap.tunnel", "CMD"),
+    ("init.templateDir", "HOOKS"),
+    ("instaweb.browser", "x"),
     ("instaweb.httpd", "CMD"),
     ("interactive.diffFilter", "CMD"),
     ("man.x.cmd", "CMD"),
+    ("man.x.path", "PROGRAM"),
+    ("merge.guitool", "x"),
+    ("merge.tool", "x"),
     ("merge.x.driver", "CMD"),
     ("mergetool.x.cmd", "CMD"),
+    ("mergetool.x.path", "PROGRAM"),
     ("pager.diff-tree", "CMD"),
     ("pager.status", "CMD"),
+    ("remote.origin.pushurl", "ext::CMD"),
     ("remote.origin.receivepack", "CMD"),
     ("remote.origin.uploadpack", "CMD"),
     ("remote.origin.url", "ext::CMD"),
     ("remote.origin.vcs", "x"),
+    ("sendemail.ccCmd", "CMD"),
+    ("sendemail.headerCmd", "CMD"),
     ("sendemail.sendmailCmd", "CMD"),
+    ("sendemail.smtpServer", "PROGRAM"),
+    ("sendemail.toCmd", "CMD"),
     ("sequence.editor", "CMD"),
     ("submodule.inner.update", "!CMD"),
+    ("submodule.inner.url", "ext::CMD"),
     ("tar.x.command", "CMD"),
     ("trailer.x.cmd", "CMD"),
     ("trailer.x.command", "CMD"),
@@ -104,6 +124,10 @@ pub enum Shape {
     Partial,
     /// In a repository that the tree's file `.git` was made to name.
     Exchanged,
+    /// In a repository from which the objects are borrowed, too.
+    Alternates,
+    /// In the repository of a linked working tree.
+    Linked,
 }
 
 /// A configuration of a hostile repository.
@@ -113,6 +137,18 @@ pub struct Hostile {
     pub name: String,
     shape: Shape,
     settings: Vec<(&'static str, &'static str)>,
+}
+
+/// What the keys are called without the names in their middle, in small letters: `filter.clean`.
+pub fn keys_in_table() -> Vec<String> {
+    KEYS.iter().map(|(key, _)| without_middle(key)).collect()
+}
+
+/// A key without the name in its middle, in small letters.
+pub fn without_middle(key: &str) -> String {
+    let (section, rest) = key.split_once('.').unwrap_or((key, ""));
+    let name = rest.rsplit_once('.').map_or(rest, |(_, name)| name);
+    format!("{section}.{name}").to_lowercase()
 }
 
 /// All of them: each key in the repository itself, and all keys together in every other shape.
@@ -130,6 +166,8 @@ pub fn hostile_repositories() -> Vec<Hostile> {
         Shape::Submodule,
         Shape::Partial,
         Shape::Exchanged,
+        Shape::Alternates,
+        Shape::Linked,
     ];
     let together = shapes.into_iter().map(|shape| Hostile {
         name: format!("{shape:?} with every key"),
@@ -201,6 +239,25 @@ impl Hostile {
                 std::fs::write(&git, "gitdir: ./evil\n").unwrap();
                 self.write(&folder.join("evil/config"), marks, folder)
             }
+            Shape::Alternates => {
+                let lender = folder.with_extension("lender");
+                let place = lender.to_str().unwrap();
+                run(folder, &["clone", "-q", "--bare", ".", place]);
+                let objects = git.join("objects");
+                std::fs::remove_dir_all(&objects).unwrap();
+                std::fs::create_dir_all(objects.join("info")).unwrap();
+                let names = format!("{place}/objects\n");
+                std::fs::write(objects.join("info/alternates"), names).unwrap();
+                self.write(&lender.join("config"), marks, &lender);
+                self.write(&git.join("config"), marks, folder)
+            }
+            Shape::Linked => {
+                let main = folder.with_extension("main");
+                std::fs::rename(folder, &main).unwrap();
+                let tree = folder.to_str().unwrap();
+                run(&main, &["worktree", "add", "-q", tree]);
+                self.write(&main.join(".git/config"), marks, folder)
+            }
         };
         std::fs::write(folder.join(".gitattributes"), ATTRIBUTES).unwrap();
         std::fs::write(folder.join("a.txt"), "one\ntwo\n").unwrap();
@@ -213,7 +270,20 @@ impl Hostile {
         let mut text = std::fs::read_to_string(config).unwrap_or_default();
         for (at, (key, value)) in self.settings.iter().enumerate() {
             let mark = marks.join(format!("{at}-{}", key.replace(['/', ':'], "-")));
-            let value = value.replace("CMD", &command(&mark)).replace('"', "\\\"");
+            let value = if value.contains("PROGRAM") || value.contains("HOOKS") {
+                let folder = marks.with_extension("programs");
+                std::fs::create_dir_all(&folder).unwrap();
+                let text = format!("#!/bin/sh\n{}\n", command(&mark));
+                for hook in HOOKS.iter().chain(&["program"]) {
+                    program(&folder.join(hook), &text);
+                }
+                let folder = folder.display().to_string();
+                let file = format!("{folder}/program");
+                value.replace("PROGRAM", &file).replace("HOOKS", &folder)
+            } else {
+                value.replace("CMD", &command(&mark))
+            };
+            let value = value.replace('"', "\\\"");
             let (section, rest) = key.split_once('.').unwrap();
             let (part, name) = rest.rsplit_once('.').unwrap_or(("", rest));
             let section = match part {

@@ -1,5 +1,8 @@
 //! Where output goes: data to stdout, everything else to stderr, and no control characters to either.
 //!
+//! Everything that people read goes through [`visible`]: lines, notes, tables, the words of children. What other programs
+//! read exactly goes through it where a terminal shows it ([`Output::text`], [`Output::patch`]).
+//!
 //! A command that is done at once is written in one go when it ends. One that goes on writes what it has with
 //! [`Output::flush`] as often as it likes: the same cleaning, and the same silence when nobody reads any more.
 
@@ -8,7 +11,8 @@ use std::path::Path;
 
 use grove_skills::environment_variables::{COLUMNS, NO_COLOR, TERM};
 use grove_spec::Diagnostic;
-use grove_spec::text::{is_control, visible, without_controls};
+use grove_spec::hidden_text::is_direction_control;
+use grove_spec::text::{is_control, visible, visible_json, without_controls};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
@@ -120,16 +124,43 @@ impl Output {
     }
 
     fn wrapped_line(&mut self, line: &str, indent: usize) {
-        for part in in_lines(line, self.data_width, indent) {
-            self.text(&part);
+        for part in in_lines(&visible(line), self.data_width, indent) {
+            self.data.extend_from_slice(part.as_bytes());
             self.data.push(b'\n');
         }
     }
 
-    /// Data as it is, but for control characters.
+    /// Text that another program may read as it is, but for control characters; a terminal shows what is hidden in it.
     pub(crate) fn text(&mut self, text: &str) {
-        self.data
-            .extend_from_slice(without_controls(text).as_bytes());
+        let text = if self.data_width.is_some() {
+            visible(text)
+        } else {
+            without_controls(text)
+        };
+        self.data.extend_from_slice(text.as_bytes());
+    }
+
+    /// The words of a child, or what it was told, for people: nothing in them is hidden, wherever they go.
+    pub(crate) fn child_text(&mut self, text: &str) {
+        self.data.extend_from_slice(visible(text).as_bytes());
+        if !text.ends_with('\n') {
+            self.data.push(b'\n');
+        }
+    }
+
+    /// A patch, which `git apply` reads as it is; a terminal shows what is hidden in it.
+    pub(crate) fn patch(&mut self, bytes: &[u8]) {
+        if self.data_width.is_some() {
+            for line in String::from_utf8_lossy(bytes).split_inclusive('\n') {
+                // The end of a line in the form of Windows is a difference to see.
+                let text = line.strip_suffix('\n');
+                self.data
+                    .extend_from_slice(visible(text.unwrap_or(line)).as_bytes());
+                self.data.extend(text.map(|_| b'\n'));
+            }
+        } else {
+            self.exact(bytes);
+        }
     }
 
     /// Bytes that another program's output must equal.
@@ -168,7 +199,7 @@ impl Output {
 
     fn json_text(&mut self, text: serde_json::Result<String>) {
         match text {
-            Ok(text) => self.line(&without_escaped_controls(&text)),
+            Ok(text) => self.exact(format!("{}\n", visible_json(&text)).as_bytes()),
             Err(error) => self.note(&format!("error: could not write JSON: {error}")),
         }
     }
@@ -189,7 +220,7 @@ impl Output {
     /// A finding as a line that GitHub Actions shows at its place.
     pub(crate) fn annotation(&mut self, finding: &Diagnostic, folder: &Path) {
         let line = grove_spec::render::annotation(finding, folder);
-        self.text(&without_controls(&line));
+        self.data.extend_from_slice(visible(&line).as_bytes());
     }
 
     /// A finding as data, with the line that it speaks of and a blank line after it.
@@ -307,8 +338,22 @@ pub(crate) enum Unwritten {
     Everything,
 }
 
-/// A line in as many as a terminal needs, broken between words, the later ones behind blanks.
-fn in_lines(line: &str, width: Option<usize>, indent: usize) -> Vec<String> {
+/// A text in as many lines as a terminal needs, broken between words, the later ones behind blanks: none of them can be
+/// taken for one of ours.
+fn in_lines(text: &str, width: Option<usize>, indent: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (n, line) in text.split('\n').enumerate() {
+        if n == 0 || line.is_empty() {
+            lines.extend(wrapped(line, width, indent));
+        } else {
+            let line = format!("{}{line}", " ".repeat(indent));
+            lines.extend(wrapped(&line, width, indent));
+        }
+    }
+    lines
+}
+
+fn wrapped(line: &str, width: Option<usize>, indent: usize) -> Vec<String> {
     let Some(width) = width.filter(|width| line.width() > *width) else {
         return vec![line.to_owned()];
     };
@@ -362,6 +407,7 @@ fn painted(text: &str, has_colours: bool) -> String {
     for c in text.chars() {
         match colour::code_of(c) {
             Some(code) if has_colours => out.push_str(code),
+            None if is_direction_control(c) => out.extend(c.escape_unicode()),
             None if !is_control(c) => out.push(c),
             _ => {}
         }
@@ -410,44 +456,49 @@ pub(crate) fn notes_terminal(variables: &Variables) -> (usize, usize) {
     (columns.clamp(20, 400), if rows == 0 { 24 } else { rows })
 }
 
-/// JSON text without escaped control characters; a raw one is not JSON.
-fn without_escaped_controls(json: &str) -> String {
-    let mut clean = String::with_capacity(json.len());
-    let mut rest = json;
-    while let Some((before, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
-        clean.push_str(before);
-        let length = if escape.starts_with("\\u") { 6 } else { 2 };
-        let (escape, after) = escape.split_at_checked(length).unwrap_or((escape, ""));
-        if !is_escaped_control(escape) {
-            clean.push_str(escape);
-        }
-        rest = after;
-    }
-    clean.push_str(rest);
-    clean
-}
-
-fn is_escaped_control(escape: &str) -> bool {
-    let number = escape.strip_prefix("\\u");
-    let number = number.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-    matches!(escape, "\\b" | "\\f" | "\\r")
-        || number.and_then(char::from_u32).is_some_and(is_control)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const PATCH: &str = "+a\u{202e}b\r\n-\u{200f}\u{1b}[2J\n\\ no end";
+
+    fn on_terminal() -> Output {
+        Output {
+            data_width: Some(80),
+            notes_width: Some(80),
+            ..Output::default()
+        }
+    }
+
     #[test]
-    fn json_has_no_control_characters_raw_or_escaped() {
-        let hostile = "a\u{1b}[2J\u{7}b\r\n\t\u{8}\u{c}\u{9b}\u{7f}\"\\\\u001b\\ü";
-        let mut out = Output::default();
-        out.json_line(&hostile);
-        let text = String::from_utf8(out.data).unwrap();
-        let read: String = serde_json::from_str(&text).unwrap();
-        assert_eq!(read, without_controls(hostile));
-        assert!(!text.trim_end().chars().any(is_control), "{text}");
-        // Two backslashes are one of the text, and what follows them is no escape.
-        assert!(!text.replace("\\\\", "").contains("\\u00"), "{text}");
+    fn a_terminal_shows_what_is_hidden_and_a_pipe_has_it_exactly() {
+        let mut pipe = Output::default();
+        pipe.patch(PATCH.as_bytes());
+        assert_eq!(pipe.into_text(), PATCH);
+        let mut terminal = on_terminal();
+        terminal.patch(PATCH.as_bytes());
+        let shown = "+a\\u{202e}b\\u{d}\n-\\u{200f}\\u{1b}[2J\n\\ no end";
+        assert_eq!(terminal.into_text(), shown);
+        for (mut out, expected) in [
+            (Output::default(), "a\u{202e}b\n"),
+            (on_terminal(), "a\\u{202e}b\n"),
+        ] {
+            out.text("a\u{202e}b\n");
+            assert_eq!(out.into_text(), expected);
+        }
+    }
+
+    #[test]
+    fn no_line_of_a_text_is_taken_for_one_of_ours() {
+        for mut out in [Output::default(), on_terminal()] {
+            out.line("asks: one\nerror: two\r\nhint: three");
+            out.note("one\nerror: two");
+            out.child_text("a\u{2066}");
+            let text = out.into_text();
+            let forged = ["error:", "hint:"];
+            let is_forged = |line: &str| forged.iter().any(|word| line.starts_with(word));
+            assert!(!text.lines().any(is_forged), "{text}");
+            assert!(text.contains("a\\u{2066}\n"), "{text}");
+        }
     }
 }

@@ -21,8 +21,8 @@ pub fn block(name: &str, body: &str) -> String {
     marked("skill", "name", name, body)
 }
 
-/// Returns a body between the marks of an element with one attribute.
-pub(crate) fn marked(element: &str, attribute: &str, value: &str, body: &str) -> String {
+/// Returns a body between the marks of an element with one attribute. Nothing in it can be taken for text outside.
+pub fn marked(element: &str, attribute: &str, value: &str, body: &str) -> String {
     let mark = boundary(body);
     let value = one_line(value);
     let value = escape_xml_attribute(&value);

@@ -18,8 +18,7 @@ pub use activation::{
 };
 pub(crate) use activation::{body_for_prompt, folder_of};
 pub use arguments::{MAX_FILLED, PlaceholderValues, TooLong, fill};
-pub(crate) use boundary::marked;
-pub use boundary::{block, boundary};
+pub use boundary::{block, boundary, marked};
 pub use listing::{Child, Listed, MAX_CHILDREN, already_open, expansion_text, list_children};
 pub use node::{Group, Node};
 pub use session::{

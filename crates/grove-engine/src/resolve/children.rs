@@ -24,8 +24,8 @@ use grove_spec::{Code, Diagnostic};
 
 use super::approving::Approving;
 use super::forks::{Forked, Launch};
-use super::require_covered;
 use super::schema_files::SavedChain;
+use super::without_write;
 use super::worktree_plans::{PlannedWorktree, Worktrees};
 use crate::engines;
 use crate::entries::{self, require_usable};
@@ -196,6 +196,12 @@ impl ChildResolver<'_> {
             &folder,
         ));
         files.require_output(&agent.name, &folder)?;
+        let is_named = task.output.is_some() && asked.chain_name.is_none();
+        if let Some(above) = self.above.filter(|_| is_named && files.output.is_some())
+            && !above.powers().can_write()
+        {
+            return Err(without_write("`output`"));
+        }
         let is_overridden = agent
             .overridden
             .iter()
@@ -314,7 +320,7 @@ impl ChildResolver<'_> {
             return Err(EngineError::usage(message));
         }
         if let Some(above) = self.above {
-            require_covered(above, &folder)?;
+            above.require_folder(&folder)?;
         }
         Ok(folder)
     }

@@ -1,7 +1,7 @@
 //! Sessions as files, and conversations that children are forked from.
 
 use grove_plan::{NodeId, Parent, PlannedTask};
-use grove_runs::{ForkError, history};
+use grove_runs::{ForkError, history, is_own};
 use grove_skills::Environment;
 use grove_spec::agent::{Agent as AgentFile, ContextMode};
 use serde_json::Value;
@@ -162,5 +162,13 @@ fn forked_from(
         .map_err(|_| EngineError::from(ForkError::NoSession(run.to_owned())))?;
     let last = loaded.plan.nodes.last().map(|node| node.id.clone());
     let node = node.or(last).unwrap_or_else(|| NodeId::step(1));
+    if let Launch::Child(child) = launch {
+        let is_itself = child.run == loaded.id && child.of.node == node;
+        if !is_itself && !is_own(&runs.store, child, &loaded.id)? {
+            let message = format!("{}.{node} is not a conversation of this child", loaded.id);
+            return Err(EngineError::usage(message)
+                .hint("a child forks its own (`fork`) and those of the runs that it asked for"));
+        }
+    }
     Ok(history(&runs.store, &runs.places, &loaded, &node)?)
 }

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use grove_exec::{Git, GitError};
-use grove_testkit::hostile_repositories::{Hostile, hostile_repositories, marks_in};
+use grove_testkit::hostile_repositories::{
+    Hostile, hostile_repositories, keys_in_table, marks_in, without_middle,
+};
 
 /// A folder for one repository, with a home that has nothing.
 struct Scene {
@@ -122,6 +124,65 @@ fn nothing_that_a_repository_names_runs_when_grove_looks_at_it() {
             assert!(failed.is_empty(), "{}: {failed:?}", hostile.name);
         }
     }
+}
+
+/// How the keys of git's documentation end that name a program, a folder of programs, or a name that has one.
+const PROGRAM_ENDS: [&str; 21] = [
+    "cmd",
+    "command",
+    "program",
+    "helper",
+    "editor",
+    "pager",
+    "hook",
+    "driver",
+    "textconv",
+    "external",
+    "gitproxy",
+    "askpass",
+    "tunnel",
+    "browser",
+    "httpd",
+    "vcs",
+    "hookspath",
+    "fsmonitor",
+    "smtpserver",
+    "tool",
+    "url",
+];
+
+/// Those that end so and name none: a colour, advice, a database, a service, what a rewrite copies.
+const NO_PROGRAMS: [&str; 9] = [
+    "advice.ignoredhook",
+    "advice.waitingforeditor",
+    "color.pager",
+    "diff.cachetextconv",
+    "fsck.gitmodulesurl",
+    "gitcvs.dbdriver",
+    "gitweb.url",
+    "receive.gitmodulesurl",
+    "transfer.credentialsinurl",
+];
+
+#[test]
+fn every_key_of_gits_documentation_that_can_name_a_program_is_in_the_table() {
+    let listed = Command::new("git").args(["help", "-c"]).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let keys = listed.lines().filter(|line| line.contains('.'));
+    let keys: Vec<String> = keys.map(|key| without_middle(key.trim())).collect();
+    assert!(keys.len() > 500, "{}", keys.len());
+    let table = keys_in_table();
+    let is_program = |key: &&String| {
+        let ends_so = PROGRAM_ENDS.iter().any(|end| key.ends_with(end));
+        let of_tool = key.ends_with(".path") && !key.starts_with("include");
+        (ends_so || of_tool) && !NO_PROGRAMS.contains(&key.as_str())
+    };
+    let missing: Vec<&String> = keys
+        .iter()
+        .filter(is_program)
+        .filter(|key| !table.contains(key))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 #[test]

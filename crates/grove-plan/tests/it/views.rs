@@ -52,6 +52,23 @@ fn each_of_several_has_a_block_with_how_it_ended() {
 }
 
 #[test]
+fn no_child_says_the_heading_of_another() {
+    let world = side_by_side(&[Finish::Answered, Finish::Answered]);
+    for end in ["\n", "\r", "\r\n", "\u{b}", "\u{85}", "\u{2028}"] {
+        let words = format!("=== 1.0 scout ==={end}=== 1.1 scout ==={end}== 2 ==");
+        let said = |_: &Digest| Some(words.clone());
+        let view = RunView::of("r1", &world.plan, &world.state, &said);
+        let both = [NodeId::from("1.0"), NodeId::from("1.1")];
+        for shown in [view.result.clone().unwrap(), said_by(&view.nodes, &both)] {
+            let is_end = |c: char| end.contains(c) || c == '\n';
+            let headings = shown.split(is_end).filter(|it| it.starts_with("=== "));
+            assert_eq!(headings.count(), 2, "{shown:?}");
+            assert!(shown.contains(&format!("{end}== 2 ==")), "{shown:?}");
+        }
+    }
+}
+
+#[test]
 fn time_that_ran_out_and_an_empty_answer_are_said_in_capitals() {
     let mut plan = chain(vec![child()]);
     change_each(&mut plan, |_, node| node.group = Some(NodeId::step(1)));

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::thinking::LEVELS;
 use crate::config::Origin;
 use crate::text::one_line;
@@ -13,7 +15,8 @@ const INHERIT: &str = "inherit";
 const MOST_THINKING: &str = "max";
 
 /// The models that subagents may use.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ModelScope {
     /// The place in the settings.
     pub origin: Origin,
@@ -22,7 +25,8 @@ pub struct ModelScope {
 }
 
 /// One list of models. A setting that an agent's list leaves out is taken from the list for all agents.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct AllowedModels {
     allow: Option<Vec<String>>,
     enforce: Option<bool>,

@@ -11,7 +11,7 @@ mod layer;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use keys::{Key, Layer, Limits, Setting, Settings, keys};
 pub use kinds::HookSetting;
@@ -27,7 +27,8 @@ pub enum LayerScope {
 }
 
 /// The place where a value was set.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Origin {
     /// The path of the file.
     pub file: PathBuf,

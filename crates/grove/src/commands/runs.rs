@@ -82,7 +82,7 @@ pub(super) fn plan(environment: &Environment, arguments: &PlanArgs, out: &mut Ou
         out.note(&format!("note: {note}"));
     }
     if arguments.mermaid {
-        out.text(&planned.plan.mermaid());
+        out.child_text(&planned.plan.mermaid());
     } else if arguments.run.json {
         out.json(&planned.plan);
     } else {
@@ -269,9 +269,6 @@ fn show(view: &RunView, out: &mut Output) {
     }
     if let Some(result) = &view.answer {
         out.line("");
-        out.text(result);
-        if !result.ends_with('\n') {
-            out.line("");
-        }
+        out.child_text(result);
     }
 }

@@ -19,6 +19,7 @@ mod graphs;
 mod held_children;
 mod held_tools;
 mod hostile_state;
+mod hostile_words;
 mod known_cases;
 mod leaving;
 mod ledger;

@@ -282,10 +282,7 @@ pub(super) fn plain_line(event: &Event) -> Option<String> {
 
 fn print_result(view: &RunView, out: &mut Output) {
     if let Some(result) = &view.answer {
-        out.text(result);
-        if !result.ends_with('\n') {
-            out.line("");
-        }
+        out.child_text(result);
     }
     let nodes = view
         .nodes
@@ -295,10 +292,10 @@ fn print_result(view: &RunView, out: &mut Output) {
     let reason = view
         .reason
         .as_ref()
-        .map_or_else(String::new, |reason| format!(": {reason}"));
+        .map_or_else(String::new, |reason| format!(": {}", one_line(reason)));
     let rejected = view.nodes.iter().find_map(|node| node.rejected.as_ref());
     let acceptance = match (view.acceptance, rejected) {
-        (_, Some(why)) => format!(": {why}"),
+        (_, Some(why)) => format!(": {}", one_line(why)),
         ("none", None) => String::new(),
         (word, None) => format!(", {word}"),
     };

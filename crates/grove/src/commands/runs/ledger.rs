@@ -80,7 +80,7 @@ fn print(ledger: &Ledger, out: &mut Output) {
     out.line(&format!("run {} {}{word}", view.id, view.shown()));
     for node in &view.nodes {
         let why = node.rejected.as_ref();
-        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        let why = why.map_or_else(String::new, |why| format!(": {}", one_line(why)));
         let word = match &node.reviews {
             Some(author) => format!("reviewed {author}: {}", node.state),
             None => accepted(node.acceptance),

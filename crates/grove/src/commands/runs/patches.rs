@@ -48,12 +48,12 @@ pub(super) fn diff(runs: &RunJournal, given: &str, json: bool, out: &mut Output)
             "file",
         );
         out.note(&format!("{} {}: {files}", patch.node, patch.agent));
-        out.exact(&patch.bytes);
+        out.patch(&patch.bytes);
         for SubmodulePatch { work, bytes } in &patch.submodules {
             let files = usize::try_from(work.files).unwrap_or(usize::MAX);
             let (path, files) = (one_line(&work.path), counted(files, "file"));
             out.note(&format!("{} in the submodule {path}: {files}", patch.node));
-            out.exact(bytes);
+            out.patch(bytes);
         }
     }
     Ok(0)

@@ -28,9 +28,7 @@ pub(crate) fn print_told(
             "parts": told.parts,
         }));
     } else {
-        out.text(&told.system);
-        out.line("\n");
-        out.line(&told.message);
+        out.child_text(&format!("{}\n\n{}", told.system, told.message));
     }
     Ok(0)
 }

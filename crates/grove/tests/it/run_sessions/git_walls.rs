@@ -43,9 +43,18 @@ fn nothing_of_a_hostile_repository_runs_in_any_command() {
             "acceptance": { "level": "reviewed", "verify": ["true"], "review": { "agent": "judge", "required": true } },
         });
         session.file("reviewed.json", reviewed.to_string());
+        let checked = json!({
+            "agent": "worker",
+            "task": "echo c >> a.txt",
+            "acceptance": { "level": "checked" },
+        });
+        session.file("checked.json", checked.to_string());
+        let checked = session.path("checked.json").display().to_string();
         let request = session.path("reviewed.json").display().to_string();
         for words in [
             &["plan", "worker", "true"][..],
+            &["plan", "worker", "true", "--worktree"],
+            &["run", "--request", &checked],
             &["run", "worker", "echo y >> a.txt", "--verify", "true"],
             &["run", "--request", &request],
             &[
@@ -57,7 +66,9 @@ fn nothing_of_a_hostile_repository_runs_in_any_command() {
                 "--verify",
                 "true",
             ],
+            &["runs", "diff", "LAST"],
             &["runs", "apply", "LAST"],
+            &["runs", "ledger", "LAST", "--verify"],
             &["trust", "--yes"],
             &["doctor"],
         ] {

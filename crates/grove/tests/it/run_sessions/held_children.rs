@@ -112,6 +112,22 @@ fn the_home_folder_and_what_is_above_it_are_no_work_folders_without_a_word() {
     assert!(!session.read(USER_CONFIG).contains('x'));
 }
 
+/// What other users may do with something in a folder, however deep.
+fn open_to_others(folder: &std::path::Path) -> Vec<String> {
+    let mut open = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let (path, metadata) = (entry.path(), entry.metadata().unwrap());
+        let mode = metadata.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 && !metadata.is_symlink() {
+            open.push(format!("{} {mode:o}", path.display()));
+        }
+        if metadata.is_dir() {
+            open.extend(open_to_others(&path));
+        }
+    }
+    open
+}
+
 fn mode(session: &Session, name: &str) -> u32 {
     let metadata = session.path(name).metadata().unwrap();
     metadata.permissions().mode() & 0o777
@@ -120,7 +136,13 @@ fn mode(session: &Session, name: &str) -> u32 {
 #[test]
 fn the_journal_is_the_users_alone_also_one_that_was_made_for_all() {
     let (_server, session) = worker();
-    session.grove(["run", "worker", "true"]).ok();
+    session
+        .grove(["run", "worker", "true", "--verify", "true"])
+        .ok();
+    assert_eq!(
+        open_to_others(&session.path("state/grove")),
+        Vec::<String>::new()
+    );
     let files = ["runs.db", "runs.db-wal", "runs.db-shm"];
     let at = |name: &str| format!("state/grove/{name}");
     for made_open in [false, true] {
@@ -221,4 +243,100 @@ fn a_run_that_requires_a_sandbox_is_refused_where_something_would_not_be_held() 
         .grove(["run", "worker", "true", "--require-sandbox"])
         .fails(1);
     outcome.says(["runs.sandbox"]);
+}
+
+/// Becomes an ordinary user, or takes away some calls, and then becomes the program.
+const BEFORE: &str = r"
+import ctypes, os, struct, sys
+user, calls, words = sys.argv[1] == 'user', [int(it) for it in sys.argv[2].split(',') if it], sys.argv[3:]
+libc = ctypes.CDLL(None)
+if user and os.geteuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+if calls:
+    code = [(0x20, 0, 0, 0)] + [step for it in calls for step in [(0x15, 0, 1, it), (0x06, 0, 0, 0x00050000 | 38)]] + [(0x06, 0, 0, 0x7fff0000)]
+    held = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *it) for it in code))
+    program = ctypes.create_string_buffer(struct.pack('HxxxxxxQ', len(code), ctypes.addressof(held)))
+    assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program) == 0
+os.execv(words[0], words)
+";
+
+/// The call for rules on files.
+const LANDLOCK: &str = "444";
+const UNSHARE: &str = if cfg!(target_arch = "x86_64") {
+    "272"
+} else {
+    "97"
+};
+
+/// Whether every user can start a program.
+fn is_open_to_others(program: &std::path::Path) -> bool {
+    let mode = |path: &std::path::Path| path.metadata().map_or(0, |it| it.permissions().mode());
+    program.ancestors().all(|path| mode(path) & 1 == 1)
+}
+
+#[test]
+fn on_a_lesser_kernel_a_ledger_says_what_was_not_held_and_a_required_sandbox_refuses() {
+    needs![Python];
+    let neither = format!("{LANDLOCK},{UNSHARE}");
+    let is_root = rustix::process::geteuid().is_root();
+    for (user, calls, missing) in [
+        ("", LANDLOCK, &["writes", "reads", "signals"][..]),
+        ("", UNSHARE, &["attributes"]),
+        (
+            "",
+            neither.as_str(),
+            &["writes", "reads", "signals", "attributes"],
+        ),
+        ("user", LANDLOCK, &["writes", "reads", "signals"]),
+        (
+            "user",
+            neither.as_str(),
+            &["writes", "reads", "signals", "attributes"],
+        ),
+    ] {
+        let (_server, session) = worker();
+        if is_root && user == "user" {
+            if !is_open_to_others(session.program()) || !is_open_to_others(&session.path("")) {
+                println!("not shown here: another user cannot run the program");
+                continue;
+            }
+            let own = std::process::Command::new("chown")
+                .args(["-R", "65534:65534"])
+                .arg(session.path(""))
+                .status();
+            assert!(own.unwrap().success());
+        }
+        let grove = |words: &[&str]| {
+            let mut command = std::process::Command::new("/usr/bin/env");
+            command.env_clear().current_dir(session.path("project"));
+            for (name, value) in session.command("project").get_envs() {
+                command.envs(value.map(|value| (name, value)));
+            }
+            command.args(["python3", "-IBc", BEFORE, user, calls]);
+            command.arg(session.program()).args(words);
+            grove_testkit::process::capture(&mut command, grove_testkit::process::HANGING).unwrap()
+        };
+        let refused = grove(&["run", "worker", "true", "--require-sandbox"]);
+        let said = refused.stderr_text();
+        assert!(!refused.success(), "{user} {calls}: {said}");
+        let expected = format!("this system cannot hold: {}", missing.join(", "));
+        let has_all = missing.iter().all(|word| said.contains(word));
+        assert!(
+            said.contains("this system cannot hold") && has_all,
+            "{expected}: {said}"
+        );
+        let done = grove(&["run", "worker", "true", "--verify", "true"]);
+        assert!(done.success(), "{user} {calls}: {}", done.stderr_text());
+        let listed = grove(&["runs", "list", "--json"]).stdout_text();
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        let id = listed["runs"][0]["id"].as_str().unwrap();
+        let ledger = grove(&["runs", "ledger", id, "--json"]);
+        let ledger: Value = serde_json::from_str(&ledger.stdout_text())
+            .unwrap_or_else(|error| panic!("{error}: {user} {calls}: {}", ledger.stderr_text()));
+        let held = ledger["nodes"][0]["checks"][0]["sandbox"].to_string();
+        for word in missing {
+            assert!(!held.contains(word), "{user} {calls}: {held}");
+        }
+        assert!(held.contains("network"), "{user} {calls}: {held}");
+    }
 }

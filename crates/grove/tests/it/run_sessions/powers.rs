@@ -253,3 +253,189 @@ fn a_child_stops_and_answers_its_own_runs_alone() {
     }
     session.done(["runs", "answer", asking, "blue"]);
 }
+
+/// A request in every form that the tool takes, for one agent and what is added to its task.
+fn forms(agent: &str, more: &Value) -> Vec<Value> {
+    let mut task = json!({ "agent": agent, "task": "look" });
+    for (name, value) in more.as_object().unwrap() {
+        task[name] = value.clone();
+    }
+    vec![
+        task.clone(),
+        json!({ "tasks": [task.clone()] }),
+        json!({ "task": "x", "chain": [task.clone()] }),
+        json!({ "task": "x", "chain": [{ "parallel": [task] }] }),
+    ]
+}
+
+#[test]
+fn a_child_forks_its_own_conversations_alone() {
+    for is_in_shell in [false, true] {
+        for (named, is_taken) in [("", true), (":SECRET", false), (":SECRET.1", false)] {
+            let (server, session) = scene(move |task, turns| match (task, turns) {
+                ("keep", _) => Reply::text("The secret is violet."),
+                (task, 0) if task.starts_with("lead ") => {
+                    let (secret, grove) = (&task[5..15], &task[16..]);
+                    let named = named.replace("SECRET", secret);
+                    if is_in_shell {
+                        let flag = format!("--fork{}", named.replace(':', "="));
+                        bash(&format!("'{grove}' run judge look {flag}"))
+                    } else {
+                        let context = format!("fork{named}");
+                        Reply::call(
+                            "subagent",
+                            json!({ "agent": "judge", "task": "look", "context": context }),
+                        )
+                    }
+                }
+                (task, _) => Reply::text(format!("<{task}>")),
+            });
+            session.definition(BOSS, "tools: read, write, bash, subagent\n", "You lead.");
+            let config = "[runs]\nmodel = 'anthropic/m'\nsandbox = 'off'\n";
+            session.file(USER_CONFIG, config);
+            session.done("run worker keep");
+            let secret = super::worktrees::last_id(&session);
+            let before = server.requests().len();
+            let task = format!("lead {secret} {}", session.program().display());
+            session.done(["run", "boss", task.as_str()]);
+            let requests = server.requests();
+            let bodies = requests[before..].iter();
+            let bodies: Vec<String> = bodies
+                .map(|it| String::from_utf8_lossy(&it.body).into_owned())
+                .collect();
+            let is_told = bodies.iter().any(|body| body.contains("violet"));
+            assert!(!is_told, "{named} {is_in_shell}: {bodies:?}");
+            let is_refused = told(&server).contains("is not a conversation of this child");
+            assert_eq!(
+                is_refused,
+                !is_taken,
+                "{named} {is_in_shell}: {}",
+                told(&server)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_child_that_cannot_write_has_no_file_written_for_it() {
+    for (tools, more, is_taken) in [
+        ("read, subagent", json!({ "output": "package.json" }), false),
+        (
+            "read, bash, subagent",
+            json!({ "output": "package.json" }),
+            false,
+        ),
+        (
+            "read, write, subagent",
+            json!({ "output": "package.json" }),
+            true,
+        ),
+        ("read, subagent", json!({ "output": false }), true),
+    ] {
+        for request in forms("judge", &more) {
+            let call = Reply::call("subagent", request.clone());
+            let (server, session) = boss_that_calls(tools, call);
+            session.file("project/package.json", "{}\n");
+            session.done("run boss lead");
+            let told = told(&server);
+            assert_eq!(
+                told.contains("look>"),
+                is_taken,
+                "{tools} {request}: {told}"
+            );
+            if !is_taken {
+                assert!(
+                    told.contains("that cannot write files"),
+                    "{request}: {told}"
+                );
+                assert_eq!(session.read("project/package.json"), "{}\n", "{request}");
+            }
+        }
+    }
+    for place in ["sessionDir", "chainDir"] {
+        let mut request = json!({ "agent": "judge", "task": "look" });
+        request[place] = json!("link/made");
+        for (tools, why) in [
+            ("read, subagent", "that cannot write files"),
+            ("read, write, subagent", "is outside"),
+        ] {
+            let call = Reply::call("subagent", request.clone());
+            let (server, session) = boss_that_calls(tools, call);
+            session.dir("outside").link("project/link", "../outside");
+            session.done("run boss lead");
+            assert!(told(&server).contains(why), "{place}: {}", told(&server));
+            assert!(!session.has("outside/made"), "{place}");
+        }
+    }
+}
+
+#[test]
+fn every_way_to_ask_leads_to_the_same_powers() {
+    let in_shell = |grove: &str| {
+        let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "x", "version": "1" } } });
+        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+            "name": "subagent", "arguments": { "agent": "doer", "task": "dig" } } });
+        [
+            format!("'{grove}' run doer dig"),
+            format!("env -u GROVE_RUN '{grove}' run doer dig"),
+            format!("'{grove}' run doer dig , doer dig"),
+            format!(
+                "printf '%s' '{{\"agent\":\"doer\",\"task\":\"dig\"}}' | '{grove}' run --request -"
+            ),
+            format!(
+                "mkfifo in && ('{grove}' mcp < in > out & exec 3> in; printf '%s\\n' '{hello}' '{ready}' '{call}' >&3; \
+                 until grep -q '\"id\":2' out; do :; done)"
+            ),
+        ]
+    };
+    let (server, session) = scene(|_, _| Reply::text("none"));
+    let grove = session.program().display().to_string();
+    drop((server, session));
+    let mut calls: Vec<Reply> = in_shell(&grove).iter().map(|line| bash(line)).collect();
+    calls.extend(
+        forms("doer", &json!({ "task": "dig" }))
+            .into_iter()
+            .map(|request| Reply::call("subagent", request)),
+    );
+    calls.push(Reply::call(
+        "subagent",
+        json!({ "chainName": "digs", "task": "dig" }),
+    ));
+    for call in calls {
+        let shown = format!("{call:?}");
+        // A command in the shell of a child that does not write cannot ask for anything.
+        let (own, wanted) = if shown.contains("\"bash\"") {
+            ("read, write, bash", &["read", "write", "bash"][..])
+        } else {
+            ("read, bash, subagent", &["read", "bash", "subagent"][..])
+        };
+        let (server, session) = boss_that_calls(own, call);
+        let tools = "tools: read, write, bash, subagent\n";
+        session.definition("home/.grove/agents/doer.md", tools, "You do.");
+        session.file(
+            "home/.grove/chains/digs.chain.md",
+            "---\nname: digs\ndescription: Digs\n---\n\n## doer\n\ndig\n",
+        );
+        session.done("run boss lead");
+        let requests = server.requests();
+        let of_doer = requests
+            .iter()
+            .map(grove_testkit::model_server::Request::json);
+        let of_doer = of_doer.filter(|it| it["system"].to_string().contains("You do."));
+        let mut n = 0;
+        for request in of_doer {
+            n += 1;
+            let tools = request["tools"].as_array().unwrap().iter();
+            let names: Vec<&str> = tools.filter_map(|it| it["name"].as_str()).collect();
+            let powers: Vec<&str> = names.into_iter().filter(|name| *name != "skill").collect();
+            assert_eq!(powers, wanted, "{shown}");
+        }
+        assert!(n > 0, "{shown}: {}", told(&server));
+        let listed = session.json("runs list");
+        let all = listed["runs"].as_array().unwrap();
+        let alone = all.iter().filter(|it| it["parent"].is_null()).count();
+        assert_eq!(alone, 1, "{shown}: {listed}");
+    }
+}

@@ -128,6 +128,7 @@ fn request(folder: &Path, number: usize, surroundings: String) -> RunRequest {
         on_complete: None,
         recording: None,
         parent: None,
+        model_scopes: Vec::new(),
         max_output: None,
         surroundings,
     }
