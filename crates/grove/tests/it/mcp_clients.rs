@@ -2,6 +2,7 @@
 //! TypeScript, and what the protocol's own conformance suite says of the server.
 
 mod answers;
+mod owners;
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

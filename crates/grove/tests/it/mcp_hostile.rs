@@ -5,6 +5,7 @@ pub(crate) mod raw_client;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
 
 use grove_testkit::process::Ending;
 use grove_testkit::session::USER_CONFIG;
@@ -318,6 +319,54 @@ fn http_is_for_those_who_know_the_token_and_come_from_here() {
     let silent = [(); 50].map(|()| TcpStream::connect(address).unwrap());
     assert_eq!(ask(&[authorized(&right)]).0, 200);
     drop(silent);
+}
+
+#[test]
+fn silent_strangers_hold_nobody_up() {
+    let home = library::make();
+    let server = HttpServer::start(&home, &["--http", "127.0.0.1:0"]);
+    let (address, path) = server.address_and_path();
+    let right = format!("Bearer {}", server.token);
+    let ask = || {
+        let began = Instant::now();
+        let (status, answer) = http(
+            &server,
+            &[authorized(&right)],
+            hello().to_string().as_bytes(),
+        );
+        assert_eq!(status, 200, "{answer}");
+        began.elapsed()
+    };
+    ask();
+    // Nothing at all, half a request, one that is never finished, one without the token that stays.
+    let beginnings = [
+        String::new(),
+        format!("POST /{path} HTTP/1.1\r\nHost: {address}\r\n"),
+        "G".to_owned(),
+        format!("GET /{path} HTTP/1.1\r\nHost: {address}\r\n\r\n"),
+    ];
+    let stranger = |at: usize| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let _ = stream.write_all(beginnings[at % beginnings.len()].as_bytes());
+        stream
+    };
+    let mut strangers: Vec<TcpStream> = (0..200).map(stranger).collect();
+    let mut took = Vec::new();
+    for round in 0..15 {
+        took.push(ask());
+        // They come again, all of them.
+        if round % 3 == 2 {
+            strangers = (0..200).map(stranger).collect();
+        }
+    }
+    took.sort();
+    println!("answers beside 200 strangers: {took:?}");
+    assert!(
+        took[took.len() / 2] < Duration::from_millis(250),
+        "{took:?}"
+    );
+    assert!(took[took.len() - 1] < Duration::from_secs(4), "{took:?}");
+    drop(strangers);
 }
 
 #[test]

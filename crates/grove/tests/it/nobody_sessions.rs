@@ -3,10 +3,14 @@
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use grove_testkit::process::{self, Finished};
+use grove_testkit::model_server::{ModelServer, Reply, Script};
+use grove_testkit::process::{self, Ending, Finished};
 use grove_testkit::session::Session;
+
+use crate::run_sessions::end_all;
 
 /// The user and group `nobody` on every Linux.
 const NOBODY: u32 = 65_534;
@@ -32,13 +36,17 @@ fn session() -> Session {
 
 /// Gives everything to `nobody` if that can be done; an ordinary user is nobody special already.
 fn open(path: &Path) {
+    open_to(path, NOBODY);
+}
+
+fn open_to(path: &Path, user: u32) {
     if rustix::process::geteuid().is_root() {
-        std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        std::os::unix::fs::chown(path, Some(user), Some(user)).unwrap();
     }
     if path.is_dir() {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
         for entry in std::fs::read_dir(path).unwrap().flatten() {
-            open(&entry.path());
+            open_to(&entry.path(), user);
         }
     }
 }
@@ -193,4 +201,79 @@ fn a_journal_that_another_user_could_have_written_is_refused() {
             is_refused(&session, file);
         }
     }
+}
+
+/// A user without any other process has so many processes and threads left, from none on.
+#[test]
+fn at_the_limit_of_processes_there_is_an_error_and_no_panic() {
+    // The limit is not for root, and an ordinary user has other processes.
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let session = session();
+    let server = ModelServer::start(Script::replies(vec![Reply::text("Done."); 100])).unwrap();
+    let session = session
+        .with_env("ANTHROPIC_BASE_URL", server.url())
+        .with_env("ANTHROPIC_API_KEY", "sk-marker");
+    session.definition("home/.grove/agents/worker.md", "tools: read\n", "You work.");
+    // Enough to be worth a second thread.
+    for at in 0..200 {
+        let name = format!("skill-{at}");
+        session.skill(
+            format!("home/.agents/skills/{name}"),
+            &name,
+            "Does something.",
+        );
+    }
+    let user = 1_000_000 + std::process::id();
+    let run = [
+        "run",
+        "worker",
+        "x",
+        "--model",
+        "anthropic/m",
+        "--timeout",
+        "20",
+    ];
+    let commands: [&[&str]; 5] = [
+        &["catalog"],
+        &["skills", "list"],
+        &["supervise"],
+        &["mcp"],
+        &run,
+    ];
+    let (mut refused, mut done) = (0, 0);
+    for most in 1..=6 {
+        for words in commands {
+            open_to(&session.path(""), user);
+            let mut command = Command::new("prlimit");
+            command
+                .arg(format!("--nproc={most}:{most}"))
+                .arg(session.path("bin/grove"))
+                .args(words)
+                .env_clear()
+                .current_dir(session.path("project"))
+                .stdin(Stdio::null())
+                .uid(user)
+                .gid(user);
+            for (name, value) in session.command("project").get_envs() {
+                if let Some(value) = value {
+                    command.env(name, value);
+                }
+            }
+            let finished = process::capture(&mut command, Duration::from_secs(60));
+            let finished = finished.unwrap();
+            assert_ne!(finished.ending, Ending::TimedOut, "{most} {words:?} hangs");
+            let said = finished.stderr_text();
+            assert!(!said.contains("panicked"), "{most} {words:?}: {said}");
+            let panicked = Ending::Exited(101);
+            assert_ne!(finished.ending, panicked, "{most} {words:?}: {said}");
+            if said.contains("limit of processes") {
+                refused += 1;
+            }
+            done += usize::from(finished.success());
+            end_all(&session);
+        }
+    }
+    assert!(refused > 0 && done > 0, "{refused} {done}");
 }

@@ -31,6 +31,7 @@ mod lying_children;
 pub(crate) mod mcp_tools;
 mod mistakes;
 mod nemesis;
+mod other_people;
 mod parallel_calls;
 mod powers;
 mod results;

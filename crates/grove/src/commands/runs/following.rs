@@ -141,7 +141,6 @@ impl Following<'_> {
         let (mut last_check, mut last_news) = (Instant::now(), Instant::now());
         let mut disk = JournalDisk::default();
         let mut is_silent = false;
-        let mut is_silent = false;
         loop {
             let now = runs.version()?;
             if version != Some(now) {

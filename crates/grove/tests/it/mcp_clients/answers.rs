@@ -87,11 +87,13 @@ fn runs_that_have_ended_are_neither_open_nor_stopped() {
     let (text, _) = told(&mut client, "subagent", &runs);
     assert!(text.contains(run), "{text}");
 
-    let stop = json!({ "action": "stop", "run": run });
+    let token = text.lines().find_map(|line| line.strip_prefix("token: "));
+    let token = token.unwrap().to_owned();
+    let stop = json!({ "action": "stop", "run": run, "token": token });
     let (text, is_error) = told(&mut client, "subagent", &stop);
     let expected = format!("run {run} has already ended (complete)");
     assert_eq!((text, is_error), (expected, false));
-    let stop = json!({ "action": "stop", "run": format!("{run}.1") });
+    let stop = json!({ "action": "stop", "run": format!("{run}.1"), "token": token });
     let (text, is_error) = told(&mut client, "subagent", &stop);
     assert!(is_error && text.contains("ends a whole run"), "{text}");
     end_all(&session);

@@ -120,9 +120,22 @@ fn the_commands_of_a_project_run_only_after_they_were_approved() {
     let digest = refused.stderr.split("--approve ").nth(1).unwrap();
     let digest = digest.split_whitespace().next().unwrap().to_owned();
     assert!(!session.has("project/approved"));
-    session
-        .grove(["run", "local", "true", "--approve", "000000000000"])
-        .fails(1);
+    assert_eq!(digest.len(), 64);
+    // Another command with the same beginning can be found.
+    let upper = digest.to_uppercase();
+    for typed in [
+        "000000000000",
+        "",
+        &digest[..12],
+        &digest[..16],
+        &digest[..63],
+        &upper,
+    ] {
+        let words = ["run", "local", "true", "--approve", typed];
+        let refused = session.grove(words).fails(1);
+        refused.says([&format!("--approve {digest}")]);
+    }
+    assert!(!session.has("project/approved"));
     session
         .grove(["run", "local", "true", "--approve", &digest])
         .ok();
@@ -130,6 +143,39 @@ fn the_commands_of_a_project_run_only_after_they_were_approved() {
     // A person's own agent needs nobody's approval.
     session.definition(AGENT, agent, "You work.");
     session.grove(["run", "worker", "true"]).ok();
+}
+
+/// Each of these is another command although its words are the same.
+#[test]
+fn everything_that_is_approved_is_shown() {
+    let (_server, session) = worker();
+    let session = session.with_repository();
+    let mut digests = Vec::new();
+    for (more, shown) in [
+        ("", "it runs: make test"),
+        (", env: {LD_PRELOAD: ./x.so}", "LD_PRELOAD=./x.so"),
+        (", env: {PATH: \"/tmp/a b\"}", "PATH=\"/tmp/a b\""),
+        (
+            ", env: {MAKEFLAGS: \"a\\u202eb\"}",
+            "MAKEFLAGS=\"a\\u{202e}b\"",
+        ),
+        (", cwd: vendor", "in the folder vendor"),
+        (", allowFailure: true", "allowFailure"),
+        (", timeoutMs: 1500", "for 1500 ms at most"),
+        (", network: true", "with the network"),
+    ] {
+        let agent = format!(
+            "acceptance:\n  verify:\n    - {{id: check, command: make test{more}}}\ntools: bash, write\n"
+        );
+        session.definition("project/.grove/agents/local.md", &agent, "You work.");
+        session.trust();
+        let refused = session.grove(["run", "local", "true"]).fails(1);
+        let refused = refused.says(["it runs: make test", "called check", shown]);
+        let digest = refused.stderr.split("--approve ").nth(1).unwrap();
+        let digest = digest.split_whitespace().next().unwrap().to_owned();
+        assert!(!digests.contains(&digest), "{more}");
+        digests.push(digest);
+    }
 }
 
 #[test]

@@ -28,7 +28,21 @@ fn a_childs_commands_are_kept_from_what_verify_commands_are_kept_from() {
     let at = |name: &str| session.path(name).display().to_string();
     let connect = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])";
     let supervisor = SUPERVISOR;
+    let send = "import socket, sys; socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b\"x\", sys.argv[1])";
+    session.grove(["run", "worker", "true"]).ok();
+    let names = session.entries("state/grove");
+    let log = names
+        .iter()
+        .find(|name| name.starts_with("supervisor-") && name.ends_with(".log"));
+    let supervisors_socket = at(&format!(
+        "state/grove/{}",
+        log.unwrap().replace(".log", ".socket")
+    ));
     let ways = [
+        (
+            "the supervisor's socket",
+            format!("python3 -c '{send}' {supervisors_socket}"),
+        ),
         ("a key", format!("cat {}", at("home/.ssh/id"))),
         (
             "the journal",

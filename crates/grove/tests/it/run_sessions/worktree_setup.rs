@@ -13,7 +13,7 @@ use super::worktrees::{git, last_id, patch, repository, worktrees};
 use super::{bash, run_of, until};
 
 /// Bytes of a digest that are typed.
-const TYPED: usize = 16;
+const TYPED: usize = 64;
 
 /// A program that can be run.
 fn program(session: &Session, path: &str, script: &str) {
@@ -202,13 +202,15 @@ fn a_projects_hook_runs_only_as_it_was_approved() {
     let refused = session.grove(run).fails(1);
     let said = refused.stderr.clone();
     let digest = said.split("--approve ").nth(1).unwrap()[..TYPED].to_owned();
-    refused.says(["scripts/setup has not been approved", "read it: "]);
+    let text = "| echo first > version; echo '{\"syntheticPaths\":[]}'";
+    refused.says(["scripts/setup has not been approved", "read it: ", text]);
     let approved = |digest: &str| {
         let words = [&run[..], &["--approve", digest]].concat();
         session.grove(words)
     };
     approved("0123456789abcdef").fails(1);
     approved(&digest[..8]).fails(1);
+    approved(&digest[..16]).fails(1);
     approved(&digest).ok();
     assert_eq!(
         added(&patch(&session, &last_id(&session), "1"), "version"),
