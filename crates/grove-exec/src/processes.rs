@@ -341,4 +341,28 @@ mod tests {
             assert_eq!(is_marked(value, mark), expected, "{value} {mark}");
         }
     }
+
+    #[test]
+    fn a_tree_uses_what_every_process_below_it_uses() {
+        use std::os::unix::process::CommandExt as _;
+        const BYTES: u64 = 64 << 20;
+        // The second keeps all of it until the third reads, which never does.
+        let script = format!("head -c {BYTES} /dev/zero | tail -c {BYTES} | sleep 1000");
+        let mut tree = std::process::Command::new("/bin/sh")
+            .args(["-c", &format!("{script} & {script}")])
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let end = std::time::Instant::now() + std::time::Duration::from_mins(1);
+        let mut used = used_by_tree(tree.id());
+        while (used.memory < 2 * BYTES || used.tasks < 6) && std::time::Instant::now() < end {
+            std::thread::yield_now();
+            used = used_by_tree(tree.id());
+        }
+        let group = rustix::process::Pid::from_child(&tree);
+        rustix::process::kill_process_group(group, Signal::KILL).unwrap();
+        tree.wait().unwrap();
+        assert!(used.memory >= 2 * BYTES, "{}", used.memory);
+        assert!(used.memory < memory_of_the_machine());
+    }
 }

@@ -14,7 +14,7 @@ use grove_testkit::need::Need;
 use grove_testkit::needs;
 
 pub(crate) fn python() -> PathBuf {
-    Need::OraclePython.path()
+    Need::Python.path()
 }
 
 fn printed_by(script: &str) -> String {
@@ -203,7 +203,7 @@ async fn is_held(escape: &Escape, network: bool) -> Result<(), String> {
 
 #[tokio::test]
 async fn every_way_out_is_held_and_leads_out_without_the_sandbox() {
-    needs![OraclePython];
+    needs![Python];
     let version = rules_version();
     if version < 6 {
         println!("this kernel has rules of version {version}: signals are not held before 6");
@@ -229,7 +229,7 @@ async fn every_way_out_is_held_and_leads_out_without_the_sandbox() {
 
 #[tokio::test]
 async fn with_the_network_only_the_network_is_open() {
-    needs![OraclePython];
+    needs![Python];
     if rules_version() < 6 {
         println!("this kernel is older than what is shown here");
         return;
@@ -258,7 +258,7 @@ async fn with_the_network_only_the_network_is_open() {
 
 #[tokio::test]
 async fn what_a_command_needs_is_left_to_it() {
-    needs![OraclePython];
+    needs![Python];
     let outside = Outside::new();
     let program = r"
 import os, resource, signal, socket, subprocess, sys, tempfile, threading
@@ -286,7 +286,7 @@ print('FINE')
 
 #[tokio::test]
 async fn a_bound_tree_that_uses_too_much_is_ended() {
-    needs![OraclePython];
+    needs![Python];
     let outside = Outside::new();
     let program = r"
 import threading, time
@@ -311,7 +311,7 @@ time.sleep(60)
 
 #[tokio::test]
 async fn with_the_home_as_its_folder_a_command_writes_nothing_that_others_run() {
-    needs![OraclePython];
+    needs![Python];
     let outside = Outside::new();
     for (file, text) in [("home/.bashrc", "x"), ("home/project/own", "x")] {
         std::fs::create_dir_all(outside.path(file).parent().unwrap()).unwrap();
@@ -367,7 +367,7 @@ tried('folder', lambda: os.rename(HOME + '/.local', HOME + '/project/y'))
 
 #[tokio::test]
 async fn a_folder_with_secrets_in_it_is_open_but_for_them() {
-    needs![OraclePython];
+    needs![Python];
     let outside = Outside::new();
     std::fs::write(outside.path("home/plain"), "x").unwrap();
     std::fs::create_dir_all(outside.path("home/.config/gh")).unwrap();

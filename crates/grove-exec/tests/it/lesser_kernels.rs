@@ -59,7 +59,7 @@ fn is_open_to_others(program: &Path) -> bool {
 
 #[tokio::test]
 async fn an_ordinary_user_is_held_as_root_is() {
-    needs![OraclePython];
+    needs![Python];
     let own = Path::new(env!("CARGO_BIN_EXE_grove-test-keeper"));
     // That of the tests may lie in the home folder of root.
     let mut pythons = [python(), "/usr/bin/python3".into()].into_iter();
@@ -85,7 +85,7 @@ async fn an_ordinary_user_is_held_as_root_is() {
 #[tokio::test]
 async fn what_a_kernel_cannot_hold_is_not_said_to_be_held() {
     use Held::{Attributes, Network, Reads, Signals, SystemCalls, Writes};
-    needs![OraclePython];
+    needs![Python];
     if rules_version() < 6 {
         println!("this kernel is older than what is shown here");
         return;
