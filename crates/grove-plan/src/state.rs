@@ -599,7 +599,7 @@ impl State {
         let rejected: Vec<&NodeId> = rejected.map(|(id, _)| id).collect();
         match rejected.as_slice() {
             [] => None,
-            [one] => Some(format!("the work of {one} was not accepted")),
+            [one] => Some(format!("the work of child {one} was not accepted")),
             several => Some(format!(
                 "the work of {} children was not accepted",
                 several.len()

@@ -119,6 +119,14 @@ impl Output {
         self.wrapped_line(&format!("{label:<12} {value}"), 13);
     }
 
+    /// A page of help, in which a long explanation goes on below its own beginning.
+    pub(crate) fn help(&mut self, page: &str) {
+        for line in page.lines() {
+            let indent = explanation_column(line, self.data_width.unwrap_or_default());
+            self.wrapped_line(line, indent);
+        }
+    }
+
     fn wrapped_line(&mut self, line: &str, indent: usize) {
         for part in in_lines(line, self.data_width, indent) {
             self.text(&part);
@@ -236,10 +244,18 @@ impl Output {
 
     /// A note that begins with a word of some meaning.
     fn note_after(&mut self, meaning: Meaning, word: &str, line: &str) {
-        let word = painted(&marked(meaning, word), self.has_coloured_notes);
-        self.notes.extend_from_slice(word.as_bytes());
-        self.notes.push(b' ');
-        self.note(line);
+        let painted_word = painted(&marked(meaning, word), self.has_coloured_notes);
+        let line = visible(line);
+        let parts = in_lines(&format!("{word} {line}"), self.notes_width, 2);
+        for (at, part) in parts.iter().enumerate() {
+            let begins_with_word = part.strip_prefix(word).filter(|_| at == 0);
+            if begins_with_word.is_some() {
+                self.notes.extend_from_slice(painted_word.as_bytes());
+            }
+            let rest = begins_with_word.unwrap_or(part);
+            self.notes.extend_from_slice(rest.as_bytes());
+            self.notes.push(b'\n');
+        }
     }
 
     /// What was said, for whoever shows it in another way: the data, then what is beside it.
@@ -339,6 +355,19 @@ fn in_lines(line: &str, width: Option<usize>, indent: usize) -> Vec<String> {
         .iter()
         .map(|line| line.trim_end().to_owned())
         .collect()
+}
+
+/// The column in which the explanation of a line of help begins, which is behind two blanks; where that leaves less than
+/// half of the width, some columns behind the beginning of the line.
+fn explanation_column(line: &str, width: usize) -> usize {
+    let text = line.trim_start_matches(' ');
+    let start = line.len() - text.len();
+    let Some((name, rest)) = text.split_once("  ") else {
+        return start;
+    };
+    let blanks = rest.len() - rest.trim_start_matches(' ').len();
+    let column = start + name.width() + 2 + blanks;
+    if column > width / 2 { start + 4 } else { column }
 }
 
 /// Whether a line of a finding is one of the file, or the mark below it.

@@ -22,6 +22,8 @@ const GAP: usize = 2;
 const LEAST_LAST: usize = 24;
 /// How many lines of a block a long cell may take.
 const BLOCK_LINES: usize = 3;
+/// With fewer columns beside one another a row is a block.
+const LEAST_BESIDE: usize = 2;
 /// How many lines the last cell may take below the others.
 const UNDER_LINES: usize = 2;
 
@@ -55,9 +57,9 @@ impl Table {
                 let all = self
                     .widths(columns, last + 1)
                     .map(|widths| self.columns(&widths));
-                // Without room for the last column beside the others it stands below them.
-                let but_last = || Some(self.over_last(&self.widths(columns, last)?, columns));
-                all.or_else(but_last)
+                // Without room for the last columns beside the others they stand below them, as few as possible.
+                let below = |count| Some(self.over_last(&self.widths(columns, count)?, columns));
+                all.or_else(|| (LEAST_BESIDE..=last).rev().find_map(below))
                     .unwrap_or_else(|| self.blocks(columns))
             }
         }
@@ -102,15 +104,22 @@ impl Table {
         std::iter::once(heading).chain(rows).collect()
     }
 
-    /// Rows of all columns but the last, which stands below each.
+    /// Rows of the first columns, with the others below each: the last one as it is, those between with their headings.
     fn over_last(&self, widths: &[usize], columns: usize) -> String {
         let headings: Vec<String> = self.headings.iter().map(|it| (*it).to_owned()).collect();
         let mut out = self.line(&headings, widths, true);
         let room = columns.saturating_sub(4);
         for row in &self.rows {
             out.push_str(&self.line(row, widths, false));
-            let last = row.get(widths.len()).map_or("", String::as_str);
-            for line in wrapped(&shorten(last, room * UNDER_LINES), room) {
+            let below = self.headings.iter().zip(row).skip(widths.len());
+            let below = below.take(self.headings.len().saturating_sub(widths.len() + 1));
+            let between: Vec<String> = below
+                .filter(|(_, cell)| !cell.is_empty())
+                .map(|(heading, cell)| format!("{}: {cell}", heading.to_lowercase()))
+                .collect();
+            let last = row.last().map_or("", String::as_str);
+            let under = wrapped(&shorten(last, room * UNDER_LINES), room);
+            for line in wrapped(&between.join(" "), room).into_iter().chain(under) {
                 out.push_str("    ");
                 out.push_str(&line);
                 out.push('\n');
@@ -260,7 +269,7 @@ mod tests {
             ] {
                 assert!(text.contains(name), "{columns}: {text}");
             }
-            let whole = "NAME STATE ROOT DESCRIPTION name: state: root: description: pdf-with-a-long-name 日本語の名前 ok ineligible user:.agents/skills two words x \\u{1b}[2Jy Reads PDF files and extracts their text. Use when a user asks about a document.";
+            let whole = "NAME STATE ROOT DESCRIPTION name: state: root: description: root: pdf-with-a-long-name 日本語の名前 ok ineligible user:.agents/skills two words x \\u{1b}[2Jy Reads PDF files and extracts their text. Use when a user asks about a document.";
             let known: Vec<&str> = whole.split(' ').collect();
             for word in text.split_whitespace() {
                 let word = word.trim_end_matches('…');

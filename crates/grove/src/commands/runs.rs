@@ -28,6 +28,7 @@ mod typed_texts;
 mod words;
 mod worktree_plans;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use grove_exec::{Liveness, Owner, now};
@@ -54,6 +55,8 @@ pub(super) use subagent::SubagentTool;
 pub(super) use supervise::{passed_on as environment_of_git, supervise};
 pub(super) use told::print_told;
 
+/// Names the newest run of the working folder.
+const LAST: &str = "last";
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Days after which a result that nobody took may be taken away like any other.
 const UNACKNOWLEDGED_DAYS: u64 = 30;
@@ -68,6 +71,8 @@ struct Runs {
     journal: Option<FileId>,
     /// Whether this process belongs to a child.
     is_child: bool,
+    /// The folder of which `last` names the newest run.
+    folder: PathBuf,
 }
 
 impl Runs {
@@ -80,6 +85,7 @@ impl Runs {
             places,
             store: Arc::new(store),
             is_child: mark_of(environment).is_some(),
+            folder: environment.working.clone(),
         })
     }
 
@@ -95,8 +101,21 @@ impl Runs {
         Ok(self.store.data_version()?)
     }
 
+    /// The id of the run that is named by its id, by a beginning of it, or as the last one of this folder.
+    fn find(&self, given: &str) -> Result<String, CommandError> {
+        if given != LAST {
+            return Ok(self.store.find(given)?);
+        }
+        let newest = self.store.newest_in(&self.folder.to_string_lossy())?;
+        newest.ok_or_else(|| {
+            let folder = self.folder.display();
+            let message = format!("no run was asked for in {folder}");
+            CommandError::finding(message).hint("`grove runs list` lists those of all folders")
+        })
+    }
+
     fn load(&self, given: &str) -> Result<LoadedRun, CommandError> {
-        let id = self.store.find(given)?;
+        let id = self.find(given)?;
         Ok(self.store.load(&id)?)
     }
 
@@ -268,6 +287,9 @@ pub(super) fn manage(
                 out.json(&view);
             } else {
                 show(&view, out);
+                if loaded.state.run().is_waiting() {
+                    out.note(&following::how_to_go_on(&view));
+                }
             }
             Ok(0)
         }
@@ -322,7 +344,7 @@ pub(super) fn manage(
         RunsCommand::Ledger(arguments) => ledger::show(&runs, arguments, out),
         RunsCommand::Diff { run, json } => patches::diff(&runs, run, *json, out),
         RunsCommand::Apply { run, json } => {
-            let named = runs.store.find(controlling::parts_of(run).0)?;
+            let named = runs.find(controlling::parts_of(run).0)?;
             marks::require_own(environment, &runs, &named)?;
             patches::apply(environment, &runs, run, *json, out)
         }
@@ -506,11 +528,14 @@ fn show(view: &RunView, out: &mut Output) {
         }
         if let Some(patch) = &node.patch {
             let files = usize::try_from(patch.files).unwrap_or(usize::MAX);
-            let files = super::counted(files, "file");
             let (run, id) = (&view.id, &node.id);
-            out.line(&format!(
-                "    changed {files}: `grove runs diff {run}.{id}`"
-            ));
+            out.line(&match files {
+                0 => "    changed no file".to_owned(),
+                _ => {
+                    let files = super::counted(files, "file");
+                    format!("    changed {files}: `grove runs diff {run}.{id}`")
+                }
+            });
         }
         if let Some(tree) = &node.worktree {
             let why = tree.kept.as_deref().unwrap_or("in use");

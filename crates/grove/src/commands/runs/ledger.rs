@@ -23,7 +23,7 @@ pub(super) fn show(runs: &Runs, arguments: &LedgerArguments, out: &mut Output) -
         }
         return Ok(0);
     };
-    let id = runs.store.find(given)?;
+    let id = runs.find(given)?;
     let loaded = match runs.store.load(&id) {
         Err(error) if arguments.verify => {
             return unreadable(runs, &id, &error, arguments.json, out);

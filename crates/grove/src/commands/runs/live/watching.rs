@@ -34,7 +34,7 @@ pub(in crate::commands::runs) fn watch(
 ) -> Outcome {
     let mut ids: Vec<String> = Vec::new();
     for given in named {
-        let id = runs.store.find(given)?;
+        let id = runs.find(given)?;
         if !ids.contains(&id) {
             ids.push(id);
         }
