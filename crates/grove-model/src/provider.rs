@@ -438,7 +438,7 @@ pub enum NoSuchModel {
         candidates: Vec<String>,
     },
     /// Nobody has it.
-    #[error("no provider has `{id}`; there are {}: write `provider/id`, or add it to `models`", first_names(.known))]
+    #[error("no provider has `{id}`; known providers: {}; write `provider/id`, or add it to `models`", first_names(.known))]
     Nobody {
         /// The model.
         id: String,
@@ -446,7 +446,7 @@ pub enum NoSuchModel {
         known: Vec<String>,
     },
     /// What stands before the slash is no provider, and no provider lists the whole.
-    #[error("there is no provider `{provider}`; there are {}", first_names(.known))]
+    #[error("there is no provider `{provider}`; known providers: {}", first_names(.known))]
     NoSuchProvider {
         /// What was written.
         provider: String,

@@ -516,13 +516,13 @@ impl std::fmt::Display for ModelFailure {
 #[serde(tag = "why", rename_all = "camelCase")]
 pub enum StopReason {
     /// Somebody wanted it.
-    #[error("stopped by {by}")]
+    #[error("by {by}")]
     Wanted {
         /// Who.
         by: String,
     },
     /// Somebody wanted it to go on later.
-    #[error("paused by {by}")]
+    #[error("by {by}")]
     Paused {
         /// Who.
         by: String,

@@ -183,8 +183,13 @@ impl Output {
 
     /// A rendered diagnostic beside the data.
     pub(crate) fn diagnostic(&mut self, diagnostic: &Diagnostic) {
-        self.notes
-            .extend_from_slice(grove_spec::render::render(diagnostic, None).as_bytes());
+        for line in grove_spec::render::render(diagnostic, None).lines() {
+            let indent = line.len() - line.trim_start_matches(' ').len() + 2;
+            for part in in_lines(line, self.notes_width, indent) {
+                self.notes.extend_from_slice(part.as_bytes());
+                self.notes.push(b'\n');
+            }
+        }
     }
 
     /// Rendered diagnostics beside the data.
@@ -367,7 +372,11 @@ fn explanation_column(line: &str, width: usize) -> usize {
     };
     let blanks = rest.len() - rest.trim_start_matches(' ').len();
     let column = start + name.width() + 2 + blanks;
-    if column > width / 2 { start + 4 } else { column }
+    if column > width / 2 {
+        start + 4
+    } else {
+        column
+    }
 }
 
 /// Whether a line of a finding is one of the file, or the mark below it.

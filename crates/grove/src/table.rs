@@ -1,5 +1,6 @@
-//! Tables that fit: names are never cut, cells wrap between words, the last column takes what is left; what has no room for
-//! columns is written as blocks, and for another program as whole lines with tabs.
+//! Tables that fit: names are never cut, cells wrap between words, the last column takes what is left; the last columns stand
+//! below the others where they have no room beside them, and what has no room for columns is written as blocks. For
+//! another program a table is whole lines with tabs.
 
 use std::ops::Range;
 
@@ -292,10 +293,26 @@ mod tests {
     #[test]
     fn columns_where_there_is_room_and_blocks_where_there_is_none() {
         assert_eq!(shown(&example(), 100).lines().count(), 3);
-        let narrow = shown(&example(), 40);
+        let narrow = shown(&example(), 30);
         assert!(
             narrow.starts_with("pdf-with-a-long-name\n  state: ok\n"),
             "{narrow}"
+        );
+    }
+
+    #[test]
+    fn no_more_columns_than_needed_stand_below_the_others() {
+        let starts = |columns: usize, expected: &str| {
+            let text = shown(&example(), columns);
+            assert!(text.starts_with(expected), "{columns}: {text}");
+        };
+        starts(
+            60,
+            "NAME                  STATE       ROOT\npdf-with-a-long-name  ok          user:.agents/skills\n    Reads PDF",
+        );
+        starts(
+            40,
+            "NAME                  STATE\npdf-with-a-long-name  ok\n    root: user:.agents/skills\n    Reads PDF",
         );
     }
 

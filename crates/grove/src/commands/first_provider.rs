@@ -42,6 +42,7 @@ pub(super) fn offer(environment: &Environment, out: &mut Output) -> Result<bool,
     print(environment, out);
     let shown = tilde(&file, environment);
     if !agreed(&format!("write this example to {shown}?"), false, out)? {
+        out.flush();
         return Ok(false);
     }
     let recording = Recording::new(Some(&environment.state), "init");
@@ -51,5 +52,6 @@ pub(super) fn offer(environment: &Environment, out: &mut Output) -> Result<bool,
     out.note(&format!(
         "wrote {shown}; put in your address, model and prices; `grove undo` takes it back"
     ));
+    out.flush();
     Ok(true)
 }

@@ -198,6 +198,8 @@ fn offer(environment: &Environment, hosts: &[FoundHost], yes: bool, out: &mut Ou
         out.line(&format!("Grove's MCP server for {}:", host.title));
         let entry = entry_of(entry, yes);
         let ended = mcp_install::run(environment, &McpCommand::Install { entry }, out)?;
+        // What came of it stands before whatever is said next.
+        out.flush();
         // Whoever does not want it has what they wanted.
         if yes && ended != 0 {
             code = ErrorKind::Finding.exit_code();

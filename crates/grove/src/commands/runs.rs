@@ -108,9 +108,8 @@ impl Runs {
         }
         let newest = self.store.newest_in(&self.folder.to_string_lossy())?;
         newest.ok_or_else(|| {
-            let folder = self.folder.display();
-            let message = format!("no run was asked for in {folder}");
-            CommandError::finding(message).hint("`grove runs list` lists those of all folders")
+            let refused = CommandError::finding("no run was asked for in this folder");
+            refused.hint("`grove runs list` lists those of all folders")
         })
     }
 
@@ -522,7 +521,13 @@ fn show(view: &RunView, out: &mut Output) {
             out.line(&format!("    asks: {question}"));
         }
         match (&node.rejected, node.acceptance) {
-            (Some(why), _) => out.line(&format!("    {REJECTED}: {why}")),
+            (Some(why), _) => {
+                out.line(&format!("    {REJECTED}: {why}"));
+                if !node.checks.is_empty() {
+                    let run = &view.id;
+                    out.line(&format!("    what it printed: `grove runs ledger {run}`"));
+                }
+            }
             (None, "none") => {}
             (None, level) => out.line(&format!("    {level}")),
         }

@@ -21,7 +21,8 @@ use crate::table::Table;
 const MAX_TRUSTED: u64 = 1 << 20;
 
 /// The commands whose effect is not in a file that is put back.
-const NOT_UNDONE_HERE: &str = "`grove untrust` takes back `grove trust`, and `grove runs stop` ends a run";
+const NOT_UNDONE_HERE: &str =
+    "`grove untrust` takes back `grove trust`, and `grove runs stop` ends a run";
 
 /// The two directions.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -12,6 +12,10 @@ use crate::command_error::CommandError;
 use crate::commands::Outcome;
 use crate::output::Output;
 
+/// How many lines of a failed command are printed, and how much of each.
+const MOST_PRINTED: usize = 8;
+const MOST_OF_LINE: usize = 300;
+
 /// Prints the ledger of a run, or the key with which ledgers are signed.
 pub(super) fn show(runs: &Runs, arguments: &LedgerArguments, out: &mut Output) -> Outcome {
     let Some(given) = &arguments.run else {
@@ -73,6 +77,10 @@ pub(super) fn show(runs: &Runs, arguments: &LedgerArguments, out: &mut Output) -
         for check in contract.iter().flat_map(|contract| &contract.verify) {
             let result = node.checks.iter().find(|result| result.id == check.id);
             out.line(&format!("    {}", check_line(check, result)));
+            let failed = result.filter(|result| !check.is_met_by(&result.end));
+            for line in failed.map_or_else(Vec::new, |result| printed_lines(runs, result)) {
+                out.line(&format!("      | {line}"));
+            }
         }
         for (what, line) in node.remarks() {
             out.line(&format!("    {what}: {}", one_line(line)));
@@ -186,6 +194,17 @@ fn check_line(check: &Check, result: Option<&CheckResult>) -> String {
         ),
         None => format!("{} `{}` was not run", check.id, check.line()),
     }
+}
+
+/// The first lines of what a command printed, which begin with the files that it saw as they were before the child.
+fn printed_lines(runs: &Runs, result: &CheckResult) -> Vec<String> {
+    let stored = runs.store.artifact(&result.output).ok().flatten();
+    let text = String::from_utf8_lossy(&stored.unwrap_or_default()).into_owned();
+    let lines = text.lines().take(MOST_PRINTED).map(|line| {
+        let line: String = line.chars().take(MOST_OF_LINE).collect();
+        one_line(&line)
+    });
+    lines.collect()
 }
 
 /// What a command did to the work that it was to judge.

@@ -104,5 +104,5 @@ fn a_missing_key_is_named_with_the_provider_that_is_configured() {
         .with_env("OTHER_KEY", "sk-0123456789")
         .grove(["run", "worker", "go", "--model", "nosuch/x"])
         .fails(2);
-    refused.says(["there is no provider `nosuch`; there are house, other"]);
+    refused.says(["there is no provider `nosuch`; known providers: house, other"]);
 }
