@@ -1,6 +1,8 @@
 //! The first hour of a person who has read the README: ten scripts in a terminal of eighty columns, with what is read at
 //! each step.
 
+use std::fmt::Write as _;
+
 use grove_testkit::model_server::{ModelServer, Script, ScriptFile};
 use grove_testkit::needs;
 use grove_testkit::session::Session;
@@ -24,7 +26,7 @@ enum Step {
 
 use Step::{Struck, Typed};
 
-fn call(tool: &str, arguments: Value) -> Value {
+fn call(tool: &str, arguments: &Value) -> Value {
     json!({ "calls": [{ "name": tool, "arguments": arguments }] })
 }
 
@@ -33,7 +35,7 @@ fn model() -> ModelServer {
     let says = |task: &str, text: &str| json!({ "marker": task, "turns": [{ "text": text }] });
     let runs = |task: &str, command: &str, text: &str| {
         let turns = [
-            call("bash", json!({ "command": command })),
+            call("bash", &json!({ "command": command })),
             json!({ "text": text }),
         ];
         json!({ "marker": task, "turns": turns })
@@ -54,7 +56,7 @@ fn model() -> ModelServer {
         runs("Correct the spelling", mend, "Corrected `helo` in hello.sh."),
         runs("Wait for it", wait, "It has come."),
         { "marker": "Ask me", "turns": [
-            call("contact_supervisor", json!({ "message": "Which name stays, hello or greet?" })),
+            call("contact_supervisor", &json!({ "message": "Which name stays, hello or greet?" })),
             { "text": "I kept hello." },
         ] },
     ] }))
@@ -111,24 +113,32 @@ fn shown(session: &Session, name: &str, steps: &[Step]) -> String {
     for step in steps {
         if let Typed(line) = step {
             let quoted = line.replace('\'', r"'\''");
-            script += &format!(
+            let _ = write!(
+                script,
                 "; printf '%s\\n' '$ {quoted}'; {line}\ncode=$?; [ $code = 0 ] || echo \"[exit code $code]\"; echo"
             );
         }
     }
     let pane = Pane::script(session, name, (COLUMNS, ROWS), &format!("{script}; true"));
     for step in steps {
-        if let Struck(asked, keys) = step {
-            pane.with(&[asked]);
-            pane.strike(keys);
+        match step {
+            // What is longer goes on in the next row.
+            Typed(line) => {
+                let start: String = line.chars().take(COLUMNS - 2).collect();
+                pane.with(&[&format!("$ {start}")]);
+            }
+            Struck(asked, keys) => {
+                pane.with(&[asked]);
+                pane.strike(keys);
+            }
         }
     }
     pane.with(&["[exit code 0]"]);
     let rows = pane.text(&["-S", "-"]);
     let root = session.path("").display().to_string();
+    let program = session.program().display().to_string();
     for line in pane.text(&["-S", "-", "-J"]).lines() {
-        let may_be_long =
-            line.starts_with("$ ") || line.contains(&root) || line.contains("/debug/");
+        let may_be_long = line.starts_with("$ ") || line.contains(&root) || line.contains(&program);
         assert!(
             line.width() <= COLUMNS || may_be_long,
             "the terminal broke `{line}` in\n{rows}"
