@@ -18,6 +18,9 @@ use crate::supervising;
 /// The name of the person in facts that a terminal records.
 pub(crate) const BY_TERMINAL: &str = "a terminal";
 
+/// The name of the newest run of the working folder.
+const LAST: &str = "last";
+
 /// The journal and the folder in which it is.
 pub struct RunJournal {
     pub(crate) environment: Environment,
@@ -66,9 +69,17 @@ impl RunJournal {
         Ok(self.store.data_version()?)
     }
 
-    /// Returns the id of a run by the beginning of it.
+    /// Returns the id of a run: `last` is the newest run of the working folder, everything else the beginning of an id.
     pub fn find(&self, given: &str) -> Result<String, EngineError> {
-        Ok(self.store.find(given)?)
+        if given != LAST {
+            return Ok(self.store.find(given)?);
+        }
+        let folder = self.environment.working.to_string_lossy();
+        let newest = self.store.newest_in(&folder)?;
+        newest.ok_or_else(|| {
+            let refused = EngineError::finding("no run was asked for in this folder");
+            refused.hint("`grove runs list` lists those of all folders")
+        })
     }
 
     /// Returns runs without their events, the newest first.
@@ -88,7 +99,7 @@ impl RunJournal {
 
     /// Loads a run by the beginning of its id.
     pub fn load(&self, given: &str) -> Result<LoadedRun, EngineError> {
-        let id = self.store.find(given)?;
+        let id = self.find(given)?;
         Ok(self.store.load(&id)?)
     }
 
@@ -99,6 +110,12 @@ impl RunJournal {
             String::from_utf8(bytes).ok()
         };
         RunView::of(&run.id, &run.plan, &run.state, &text).bounded(&run.plan)
+    }
+
+    /// Returns a stored text.
+    pub fn text(&self, digest: &Digest) -> Option<String> {
+        let bytes = self.store.artifact(digest).ok().flatten()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// The name of the providers, keys and servers of this process.

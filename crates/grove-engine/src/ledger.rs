@@ -84,7 +84,7 @@ impl RunJournal {
     /// Returns the ledger of a run with everything that is not as it was recorded. A journal that was changed may say
     /// what cannot be: then the place of the change is the only fault.
     pub fn checked_ledger(&self, given: &str) -> Result<CheckedLedger, EngineError> {
-        let id = self.store.find(given)?;
+        let id = self.find(given)?;
         let loaded = match self.store.load(&id) {
             Ok(loaded) => loaded,
             Err(error) => {

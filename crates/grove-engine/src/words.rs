@@ -68,15 +68,26 @@ pub fn show_lines(view: &RunView) -> Vec<String> {
             out.push(format!("    asks: {}", one_line(question)));
         }
         match (&node.rejected, node.acceptance) {
-            (Some(why), _) => out.push(format!("    {REJECTED}: {}", one_line(why))),
+            (Some(why), _) => {
+                out.push(format!("    {REJECTED}: {}", one_line(why)));
+                if !node.checks.is_empty() {
+                    let run = &view.id;
+                    out.push(format!("    what it printed: `grove runs ledger {run}`"));
+                }
+            }
             (None, "none") => {}
             (None, level) => out.push(format!("    {level}")),
         }
         if let Some(patch) = &node.patch {
             let files = usize::try_from(patch.files).unwrap_or(usize::MAX);
-            let files = counted(files, "file");
             let (run, id) = (&view.id, &node.id);
-            out.push(format!("    changed {files}: `grove runs diff {run}.{id}`"));
+            out.push(match files {
+                0 => "    changed no file".to_owned(),
+                _ => {
+                    let files = counted(files, "file");
+                    format!("    changed {files}: `grove runs diff {run}.{id}`")
+                }
+            });
         }
         if let Some(tree) = &node.worktree {
             let why = tree.kept.as_deref().unwrap_or("in use");

@@ -439,7 +439,7 @@ pub enum NoSuchModel {
         candidates: Vec<String>,
     },
     /// No provider has the model.
-    #[error("no provider has `{id}`; there are {}: write `provider/id`, or add it to `models`", first_names(.known))]
+    #[error("no provider has `{id}`; known providers: {}; write `provider/id`, or add it to `models`", first_names(.known))]
     Nobody {
         /// The id of the model.
         id: String,
@@ -447,7 +447,7 @@ pub enum NoSuchModel {
         known: Vec<String>,
     },
     /// The word before the slash is not a provider, and no provider lists the whole name.
-    #[error("there is no provider `{provider}`; there are {}", first_names(.known))]
+    #[error("there is no provider `{provider}`; known providers: {}", first_names(.known))]
     NoSuchProvider {
         /// The word before the slash.
         provider: String,

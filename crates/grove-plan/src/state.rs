@@ -516,13 +516,13 @@ impl std::fmt::Display for ModelFailure {
 #[serde(tag = "why", rename_all = "camelCase")]
 pub enum StopReason {
     /// A person or program wanted it to end.
-    #[error("stopped by {by}")]
+    #[error("by {by}")]
     Wanted {
         /// The name of that person or program.
         by: String,
     },
     /// A person or program wanted it to stop and go on later.
-    #[error("paused by {by}")]
+    #[error("by {by}")]
     Paused {
         /// The name of that person or program.
         by: String,
@@ -599,7 +599,7 @@ impl State {
         let rejected: Vec<&NodeId> = rejected.map(|(id, _)| id).collect();
         match rejected.as_slice() {
             [] => None,
-            [one] => Some(format!("the work of {one} was not accepted")),
+            [one] => Some(format!("the work of child {one} was not accepted")),
             several => Some(format!(
                 "the work of {} children was not accepted",
                 several.len()

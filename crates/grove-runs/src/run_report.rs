@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use grove_catalog::disclosure::marked;
-use grove_plan::{Execution, REJECTED, RunView};
+use grove_plan::{Execution, NodeView, REJECTED, RunView};
 use grove_spec::Digest;
 use grove_spec::text::{one_line, visible};
 use grove_store::{LoadedRun, Store};
@@ -50,7 +50,8 @@ impl RunReport {
         if !matches!(view.acceptance, "none" | REJECTED) {
             let _ = write!(text, " ({})", view.acceptance);
         }
-        let patches = view.nodes.iter().filter(|node| node.patch.is_some());
+        let has_changes = |node: &&NodeView| node.patch.as_ref().is_some_and(|it| it.files > 0);
+        let patches = view.nodes.iter().filter(has_changes);
         for node in patches {
             let _ = write!(
                 text,

@@ -287,7 +287,11 @@ impl Structured for Acceptance {
 }
 
 fn no_level(word: &str) -> String {
-    format!("`{}` is not a level of acceptance", one_line(word))
+    format!(
+        "`{}` is not a level of acceptance; the levels are {}",
+        one_line(word),
+        AcceptanceLevel::TAKES
+    )
 }
 
 /// The most turns in which a child may mend what was missing.

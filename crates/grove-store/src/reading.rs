@@ -170,6 +170,16 @@ impl Store {
         }
     }
 
+    /// Returns the newest run that was asked for in a folder, those of children left out.
+    pub fn newest_in(&self, folder: &str) -> Result<Option<String>, StoreError> {
+        let connection = self.reader();
+        let mut statement = connection.prepare_cached(
+            "SELECT id FROM runs WHERE folder = ?1 AND parent IS NULL ORDER BY id DESC LIMIT 1",
+        )?;
+        let mut rows = statement.query_map([folder], |row| row.get(0))?;
+        Ok(rows.next().transpose()?)
+    }
+
     /// Returns a run with its journal.
     pub fn load(&self, run: &str) -> Result<LoadedRun, StoreError> {
         let connection = self.reader();

@@ -123,6 +123,14 @@ impl Output {
         self.wrapped_line(&format!("{label:<12} {value}"), 13);
     }
 
+    /// A page of help, in which a long explanation goes on below its own beginning.
+    pub(crate) fn help(&mut self, page: &str) {
+        for line in page.lines() {
+            let indent = explanation_column(line, self.data_width.unwrap_or_default());
+            self.wrapped_line(line, indent);
+        }
+    }
+
     fn wrapped_line(&mut self, line: &str, indent: usize) {
         for part in in_lines(&visible(line), self.data_width, indent) {
             self.data.extend_from_slice(part.as_bytes());
@@ -206,8 +214,13 @@ impl Output {
 
     /// A rendered diagnostic beside the data.
     pub(crate) fn diagnostic(&mut self, diagnostic: &Diagnostic) {
-        self.notes
-            .extend_from_slice(grove_spec::render::render(diagnostic, None).as_bytes());
+        for line in grove_spec::render::render(diagnostic, None).lines() {
+            let indent = line.len() - line.trim_start_matches(' ').len() + 2;
+            for part in in_lines(line, self.notes_width, indent) {
+                self.notes.extend_from_slice(part.as_bytes());
+                self.notes.push(b'\n');
+            }
+        }
     }
 
     /// Rendered diagnostics beside the data.
@@ -267,10 +280,18 @@ impl Output {
 
     /// A note that begins with a word of some meaning.
     fn note_after(&mut self, meaning: Meaning, word: &str, line: &str) {
-        let word = painted(&marked(meaning, word), self.has_coloured_notes);
-        self.notes.extend_from_slice(word.as_bytes());
-        self.notes.push(b' ');
-        self.note(line);
+        let painted_word = painted(&marked(meaning, word), self.has_coloured_notes);
+        let line = visible(line);
+        let parts = in_lines(&format!("{word} {line}"), self.notes_width, 2);
+        for (at, part) in parts.iter().enumerate() {
+            let begins_with_word = part.strip_prefix(word).filter(|_| at == 0);
+            if begins_with_word.is_some() {
+                self.notes.extend_from_slice(painted_word.as_bytes());
+            }
+            let rest = begins_with_word.unwrap_or(part);
+            self.notes.extend_from_slice(rest.as_bytes());
+            self.notes.push(b'\n');
+        }
     }
 
     /// Writes what there is, the data first, while the command goes on; says whether anybody reads the data.
@@ -378,6 +399,23 @@ fn wrapped(line: &str, width: Option<usize>, indent: usize) -> Vec<String> {
         .iter()
         .map(|line| line.trim_end().to_owned())
         .collect()
+}
+
+/// The column in which the explanation of a line of help begins, which is behind two blanks; where that leaves less than
+/// half of the width, some columns behind the beginning of the line.
+fn explanation_column(line: &str, width: usize) -> usize {
+    let text = line.trim_start_matches(' ');
+    let start = line.len() - text.len();
+    let Some((name, rest)) = text.split_once("  ") else {
+        return start;
+    };
+    let blanks = rest.len() - rest.trim_start_matches(' ').len();
+    let column = start + name.width() + 2 + blanks;
+    if column > width / 2 {
+        start + 4
+    } else {
+        column
+    }
 }
 
 /// Whether a line of a finding is one of the file, or the mark below it.

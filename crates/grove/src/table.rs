@@ -1,5 +1,6 @@
-//! Tables that fit: names are never cut, cells wrap between words, the last column takes what is left; what has no room for
-//! columns is written as blocks, and for another program as whole lines with tabs.
+//! Tables that fit: names are never cut, cells wrap between words, the last column takes what is left; the last columns stand
+//! below the others where they have no room beside them, and what has no room for columns is written as blocks. For
+//! another program a table is whole lines with tabs.
 
 use std::ops::Range;
 
@@ -22,6 +23,8 @@ const GAP: usize = 2;
 const LEAST_LAST: usize = 24;
 /// How many lines of a block a long cell may take.
 const BLOCK_LINES: usize = 3;
+/// With fewer columns beside one another a row is a block.
+const LEAST_BESIDE: usize = 2;
 /// How many lines the last cell may take below the others.
 const UNDER_LINES: usize = 2;
 
@@ -55,9 +58,9 @@ impl Table {
                 let all = self
                     .widths(columns, last + 1)
                     .map(|widths| self.columns(&widths));
-                // Without room for the last column beside the others it stands below them.
-                let but_last = || Some(self.over_last(&self.widths(columns, last)?, columns));
-                all.or_else(but_last)
+                // Without room for the last columns beside the others they stand below them, as few as possible.
+                let below = |count| Some(self.over_last(&self.widths(columns, count)?, columns));
+                all.or_else(|| (LEAST_BESIDE..=last).rev().find_map(below))
                     .unwrap_or_else(|| self.blocks(columns))
             }
         }
@@ -102,15 +105,22 @@ impl Table {
         std::iter::once(heading).chain(rows).collect()
     }
 
-    /// Rows of all columns but the last, which stands below each.
+    /// Rows of the first columns, with the others below each: the last one as it is, those between with their headings.
     fn over_last(&self, widths: &[usize], columns: usize) -> String {
         let headings: Vec<String> = self.headings.iter().map(|it| (*it).to_owned()).collect();
         let mut out = self.line(&headings, widths, true);
         let room = columns.saturating_sub(4);
         for row in &self.rows {
             out.push_str(&self.line(row, widths, false));
-            let last = row.get(widths.len()).map_or("", String::as_str);
-            for line in wrapped(&shorten(last, room * UNDER_LINES), room) {
+            let below = self.headings.iter().zip(row).skip(widths.len());
+            let below = below.take(self.headings.len().saturating_sub(widths.len() + 1));
+            let between: Vec<String> = below
+                .filter(|(_, cell)| !cell.is_empty())
+                .map(|(heading, cell)| format!("{}: {cell}", heading.to_lowercase()))
+                .collect();
+            let last = row.last().map_or("", String::as_str);
+            let under = wrapped(&shorten(last, room * UNDER_LINES), room);
+            for line in wrapped(&between.join(" "), room).into_iter().chain(under) {
                 out.push_str("    ");
                 out.push_str(&line);
                 out.push('\n');
@@ -260,7 +270,7 @@ mod tests {
             ] {
                 assert!(text.contains(name), "{columns}: {text}");
             }
-            let whole = "NAME STATE ROOT DESCRIPTION name: state: root: description: pdf-with-a-long-name 日本語の名前 ok ineligible user:.agents/skills two words x \\u{1b}[2Jy Reads PDF files and extracts their text. Use when a user asks about a document.";
+            let whole = "NAME STATE ROOT DESCRIPTION name: state: root: description: root: pdf-with-a-long-name 日本語の名前 ok ineligible user:.agents/skills two words x \\u{1b}[2Jy Reads PDF files and extracts their text. Use when a user asks about a document.";
             let known: Vec<&str> = whole.split(' ').collect();
             for word in text.split_whitespace() {
                 let word = word.trim_end_matches('…');
@@ -283,10 +293,26 @@ mod tests {
     #[test]
     fn columns_where_there_is_room_and_blocks_where_there_is_none() {
         assert_eq!(shown(&example(), 100).lines().count(), 3);
-        let narrow = shown(&example(), 40);
+        let narrow = shown(&example(), 30);
         assert!(
             narrow.starts_with("pdf-with-a-long-name\n  state: ok\n"),
             "{narrow}"
+        );
+    }
+
+    #[test]
+    fn no_more_columns_than_needed_stand_below_the_others() {
+        let starts = |columns: usize, expected: &str| {
+            let text = shown(&example(), columns);
+            assert!(text.starts_with(expected), "{columns}: {text}");
+        };
+        starts(
+            60,
+            "NAME                  STATE       ROOT\npdf-with-a-long-name  ok          user:.agents/skills\n    Reads PDF",
+        );
+        starts(
+            40,
+            "NAME                  STATE\npdf-with-a-long-name  ok\n    root: user:.agents/skills\n    Reads PDF",
         );
     }
 

@@ -128,7 +128,9 @@ impl ChildResolver<'_> {
         };
         let why = cannot.or_else(|| forked.why_fresh.clone());
         let note = why.filter(|_| prefers_fork(file)).map(|why| {
-            format!("`{agent}` prefers a copy of a conversation, but {why}, so it starts fresh")
+            format!(
+                "`{agent}` begins with a copy of a conversation where it can; {why}, so it is told its task alone"
+            )
         });
         Ok((history, note))
     }

@@ -114,7 +114,7 @@ fn a_name_means_one_model_or_says_why_not() {
             &anthropic,
             "gpt-9",
             None,
-            Err("no provider has `gpt-9`; there are anthropic"),
+            Err("no provider has `gpt-9`; known providers: anthropic"),
         ),
         (
             two(),
@@ -164,14 +164,14 @@ fn a_name_means_one_model_or_says_why_not() {
             &elsewhere,
             "nosuch/x",
             None,
-            Err("there is no provider `nosuch`; there are open, anthropic"),
+            Err("there is no provider `nosuch`; known providers: open, anthropic"),
         ),
         (
             vec![],
             &anthropic,
             "nosuch/x",
             None,
-            Err("there is no provider `nosuch`; there are anthropic"),
+            Err("there is no provider `nosuch`; known providers: anthropic"),
         ),
         (
             open(),

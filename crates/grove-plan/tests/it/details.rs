@@ -44,7 +44,7 @@ fn every_state_says_why() {
     for (execution, reason) in [
         (
             Execution::Stopped(StopReason::Wanted { by: by.clone() }),
-            Some("stopped by x"),
+            Some("by x"),
         ),
         (
             Execution::Paused(StopReason::Paused { by }),

@@ -73,9 +73,13 @@ pub(super) fn check(steps: &[Step], format: Format, diagnostics: &mut Vec<Diagno
             }
             for (name, place) in braces_in(&fan_out.template, format) {
                 if !KNOWN.contains(&name) && name != item {
-                    let message = format!("`{{{name}}}` is neither the item nor known");
+                    let message =
+                        format!("`{{{name}}}` means nothing here; the item is `{{{item}}}`");
+                    let help = format!(
+                        "write `{{{item}}}`, or `{{outputs.NAME}}` for what a step before it said"
+                    );
                     let finding = Diagnostic::new(Code::ChainReference, message);
-                    diagnostics.push(finding.at(place.0));
+                    diagnostics.push(finding.with_help(help).at(place.0));
                 }
             }
         }

@@ -136,7 +136,7 @@ pub(crate) enum RunsCommand {
     },
     /// Show one run: what it did and its result
     Show {
-        /// Its id, or any unique beginning of it
+        /// Its id, any unique beginning of it, or `last`: the newest run of this folder
         run: String,
         /// Print JSON
         #[arg(long)]
@@ -144,7 +144,7 @@ pub(crate) enum RunsCommand {
     },
     /// Print what a run did, event by event
     Logs {
-        /// Its id, or any unique beginning of it
+        /// Its id, any unique beginning of it, or `last`: the newest run of this folder
         run: String,
         /// Print JSON: the events as recorded
         #[arg(long)]
@@ -152,7 +152,7 @@ pub(crate) enum RunsCommand {
     },
     /// Wait for a run to end and print its result
     Wait {
-        /// Its id, or any unique beginning of it
+        /// Its id, any unique beginning of it, or `last`: the newest run of this folder
         run: String,
         /// Wait at most this many seconds
         #[arg(long, value_name = "SECONDS")]
@@ -228,7 +228,7 @@ pub(crate) enum RunsCommand {
     Ledger(LedgerArguments),
     /// Stop a run; its results so far are kept
     Stop {
-        /// Its id, or any unique beginning of it
+        /// Its id, any unique beginning of it, or `last`: the newest run of this folder
         run: String,
         /// Stop at once
         #[arg(long)]
@@ -251,7 +251,7 @@ pub(crate) enum RunsCommand {
 /// What a run is written to.
 #[derive(Debug, Args)]
 pub(crate) struct RunExportArgs {
-    /// Its id, or any unique beginning of it
+    /// Its id, any unique beginning of it, or `last`: the newest run of this folder
     pub(crate) run: String,
     /// The file, `-` for standard output [default: `grove-run-RUN.html` here]
     #[arg(long, short, value_name = "FILE")]
@@ -267,7 +267,7 @@ pub(crate) struct RunExportArgs {
 /// What is printed of a run's ledger.
 #[derive(Debug, Args)]
 pub(crate) struct LedgerArguments {
-    /// Its id, or any unique beginning of it
+    /// Its id, any unique beginning of it, or `last`: the newest run of this folder
     #[arg(required_unless_present = "public_key")]
     pub(crate) run: Option<String>,
     /// Check that nothing was changed since it was recorded

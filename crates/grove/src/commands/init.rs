@@ -6,6 +6,7 @@ use grove_skills::{Environment, Project, machine_hosts};
 use serde::Serialize;
 use serde_json::json;
 
+use super::first_provider;
 use super::{Looked, Outcome, counted, mcp_install, tilde};
 use crate::args::{Look, McpCommand, McpEntry, McpHost, McpScope};
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
@@ -78,6 +79,10 @@ pub(super) fn run(
     print_found(&hosts, &providers, &engines, out);
     print_project(&project, &environment, out);
     let code = offer(&environment, &hosts, yes, out)?;
+    let mut providers = providers;
+    if !yes && !has_key(&providers) && first_provider::offer(&environment, out)? {
+        providers = ProviderHealth::all(&ModelSettings::find(&environment));
+    }
     out.line("");
     out.line("What to do next:");
     // What was entered just now need not be done again.
@@ -85,6 +90,10 @@ pub(super) fn run(
     for step in next_steps(&hosts, &providers, &engines, &project) {
         out.line(&format!("  {}", step.command));
         out.line(&format!("      {}", step.why));
+    }
+    // Where it was offered, it has been read.
+    if !has_key(&providers) && !out.can_ask() {
+        first_provider::print(&environment, out);
     }
     Ok(code)
 }
@@ -190,12 +199,20 @@ fn offer(environment: &Environment, hosts: &[FoundHost], yes: bool, out: &mut Ou
         out.line(&format!("Grove's MCP server for {}:", host.title));
         let entry = entry_of(entry, yes);
         let ended = mcp_install::run(environment, &McpCommand::Install { entry }, out)?;
+        // What came of it stands before whatever is said next.
+        out.flush();
         // Whoever does not want it has what they wanted.
         if yes && ended != 0 {
             code = ErrorKind::Finding.exit_code();
         }
     }
     Ok(code)
+}
+
+/// Whether a model can be asked, as far as that is known without trying.
+fn has_key(providers: &[ProviderHealth]) -> bool {
+    let mut states = providers.iter().map(|provider| provider.state);
+    states.any(|state| matches!(state, "present" | "needs none" | "not tried"))
 }
 
 fn next_steps(
@@ -221,10 +238,7 @@ fn next_steps(
         let command = format!("grove mcp install --host {}", host.name);
         add(&command, &format!("give {} Grove's tools", host.title));
     }
-    let has_key = providers
-        .iter()
-        .any(|provider| matches!(provider.state, "present" | "needs none" | "not tried"));
-    match (has_key, engines.first()) {
+    match (has_key(providers), engines.first()) {
         (true, _) => add(
             "grove run AGENT \"task\" --model PROVIDER/ID",
             "run an agent; `grove agents list` lists them, and `model` in [runs] of the configuration saves naming a model each time",

@@ -16,6 +16,7 @@ mod doctor;
 mod engines;
 mod entry_listing;
 mod file_kind;
+mod first_provider;
 mod host_views;
 mod init;
 mod input_text;
@@ -68,13 +69,13 @@ pub(crate) fn run(
     out: &mut Output,
 ) -> Outcome {
     let arguments = with_names(help_as_flag(arguments));
+    let environment = process_environment::read();
+    out.set_terminal(&environment.variables);
     let parsed = args::command().try_get_matches_from(&arguments);
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return Ok(usage(&error, &arguments, out)),
     };
-    let environment = process_environment::read();
-    out.set_terminal(&environment.variables);
     let anywhere = matches!(
         cli.command,
         Some(Command::Completions { .. } | Command::Hosts { .. } | Command::Manual { .. })
@@ -311,7 +312,7 @@ fn usage(error: &clap::Error, arguments: &[OsString], out: &mut Output) -> u8 {
         }
         return ErrorKind::Usage.exit_code();
     }
-    out.text(&text);
+    out.help(&text);
     0
 }
 

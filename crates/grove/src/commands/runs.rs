@@ -114,11 +114,15 @@ pub(super) fn manage(
             list(environment, &rows, *json, out);
         }
         RunsCommand::Show { run, json } => {
-            let view = runs.view(&runs.load(run)?);
+            let loaded = runs.load(run)?;
+            let view = runs.view(&loaded);
             if *json {
                 out.json(&view);
             } else {
                 show(&view, out);
+                if loaded.state.run().is_waiting() {
+                    out.note(&following::how_to_go_on(&view));
+                }
             }
         }
         RunsCommand::Logs { run, json } => {

@@ -19,6 +19,10 @@ use crate::table::Table;
 /// The most bytes of a file that trust can pin.
 const MAX_TRUSTED: u64 = 1 << 20;
 
+/// The commands whose effect is not in a file that is put back.
+const NOT_UNDONE_HERE: &str =
+    "`grove untrust` takes back `grove trust`, and `grove runs stop` ends a run";
+
 /// The two directions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
@@ -53,7 +57,11 @@ pub(super) fn run(
     }
     let Some(change) = direction.find(&environment.state)? else {
         let message = format!("there is nothing to {}", direction.verb());
-        return Err(CommandError::finding(message));
+        let refused = CommandError::finding(message);
+        return Err(match direction {
+            Direction::Undo => refused.hint(NOT_UNDONE_HERE),
+            Direction::Redo => refused,
+        });
     };
     let command = change.command().to_owned();
     let age = change.age();
@@ -173,15 +181,16 @@ fn list(environment: &Environment, json: bool, out: &mut Output) -> Outcome {
         out.json(&json!({ "schema": "grove.undo.list/1", "changes": changes }));
         return Ok(0);
     }
+    if all.is_empty() {
+        out.note("there is nothing to undo");
+        return Ok(0);
+    }
     let mut table = Table::new(&["WHEN", "FILES", "COMMAND"]).with_numbers(1..2);
     for change in &all {
         let command = format!("grove {}", path_text(&change.command));
         table.row(&[&ago(change.age), &change.files.to_string(), &command]);
     }
     out.painted(&table.render(page(&environment.variables)));
-    if all.is_empty() {
-        out.note("there is nothing to undo");
-    }
     Ok(0)
 }
 

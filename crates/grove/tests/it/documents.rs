@@ -69,6 +69,9 @@ impl Shell {
             if body.contains("Count the drafts") {
                 return Reply::text("None.");
             }
+            if let Some(reply) = later_answer(&body) {
+                return reply;
+            }
             let reply = replies.get(number).cloned();
             reply.unwrap_or_else(|| Reply::error(400, "nothing was expected"))
         });
@@ -106,6 +109,24 @@ impl Shell {
         let finished = process::capture(&mut shell, process::HANGING).unwrap();
         finished.stdout_text()
     }
+}
+
+/// What the model says in the guide's later examples.
+fn later_answer(body: &str) -> Option<Reply> {
+    let is_first = !body.contains("tool_result");
+    let bash = |command: &str| Reply::call("bash", json!({ "command": command }));
+    let says = |task: &str| body.contains(task);
+    Some(match () {
+        () if says("Say what docs/hosts.md") => {
+            Reply::text("Hosts and what they tell their models.")
+        }
+        () if says("Say what docs/programs.md") => Reply::text("Agent programs as children."),
+        () if says("Correct the spelling") && is_first => bash("sed -i s/helo/hello/ hello.sh"),
+        () if says("Correct the spelling") => Reply::text("I corrected hello.sh."),
+        () if says("Say that it works") => Reply::text("It works."),
+        () if says("Look around") => Reply::call("ls", json!({ "path": "." })),
+        () => return None,
+    })
 }
 
 /// Makes the recordings of the guide anew: its model server answers, and nothing is played.
@@ -211,6 +232,10 @@ fn the_readme_prints_what_it_shows() {
     }
     let example = readme.split("```toml\n").nth(1).expect("an example");
     let example = example.split("\n```").next().unwrap_or_default();
+    let shown = shell.run("ANTHROPIC_API_KEY= grove init");
+    let indented: Vec<String> = example.lines().map(|line| format!("  {line}")).collect();
+    assert!(shown.contains(&indented.join("\n")), "{shown}");
+    assert!(document("docs/guide.md").contains(example), "{example}");
     let file = shell.home.path().join(".config/grove/config.toml");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(&file, example).unwrap();

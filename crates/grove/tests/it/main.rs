@@ -31,6 +31,7 @@ mod export_sessions;
 mod exported;
 mod fails_closed;
 mod faults;
+mod first_hour;
 mod host_programs;
 mod host_views;
 mod hostile;

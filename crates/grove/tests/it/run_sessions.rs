@@ -26,7 +26,7 @@ mod ledger;
 mod limits;
 mod listed_skills;
 mod lists;
-mod live;
+pub(crate) mod live;
 mod lying_children;
 pub(crate) mod mcp_tools;
 mod mistakes;

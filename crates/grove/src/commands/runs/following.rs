@@ -316,7 +316,7 @@ fn print_result(view: &RunView, out: &mut Output) {
 }
 
 /// What to type so that a run goes on that waits for somebody.
-fn how_to_go_on(view: &RunView) -> String {
+pub(super) fn how_to_go_on(view: &RunView) -> String {
     let of = |state: &str| view.nodes.iter().find(|node| node.state == state);
     match (of("asking"), of("paused")) {
         (Some(node), _) => format!(

@@ -10,6 +10,10 @@ use crate::args::LedgerArguments;
 use crate::commands::Outcome;
 use crate::output::Output;
 
+/// How many lines of a failed command are printed, and how much of each.
+const MOST_PRINTED: usize = 8;
+const MOST_OF_LINE: usize = 300;
+
 /// Prints the ledger of a run, or the key with which ledgers are signed.
 pub(super) fn show(runs: &RunJournal, arguments: &LedgerArguments, out: &mut Output) -> Outcome {
     let Some(given) = &arguments.run else {
@@ -48,7 +52,7 @@ pub(super) fn show(runs: &RunJournal, arguments: &LedgerArguments, out: &mut Out
         return Ok(code);
     }
     if let Some(ledger) = &checked.ledger {
-        print(ledger, out);
+        print(runs, ledger, out);
     }
     for fault in faults {
         out.line(&format!("CHANGED: {fault}"));
@@ -67,7 +71,7 @@ pub(super) fn show(runs: &RunJournal, arguments: &LedgerArguments, out: &mut Out
     Ok(code)
 }
 
-fn print(ledger: &Ledger, out: &mut Output) {
+fn print(runs: &RunJournal, ledger: &Ledger, out: &mut Output) {
     let view = &ledger.view;
     let accepted = |word: &str| match word {
         "none" => "nothing was required".to_owned(),
@@ -96,6 +100,10 @@ fn print(ledger: &Ledger, out: &mut Output) {
         for check in contract.iter().flat_map(|contract| &contract.verify) {
             let result = node.checks.iter().find(|result| result.id == check.id);
             out.line(&format!("    {}", check_line(check, result)));
+            let failed = result.filter(|result| !check.is_met_by(&result.end));
+            for line in failed.map_or_else(Vec::new, |result| printed_lines(runs, result)) {
+                out.line(&format!("      | {line}"));
+            }
         }
         for (what, line) in node.remarks() {
             out.line(&format!("    {what}: {}", one_line(line)));
@@ -116,6 +124,16 @@ fn check_line(check: &Check, result: Option<&CheckResult>) -> String {
         ),
         None => format!("{} `{}` was not run", check.id, check.line()),
     }
+}
+
+/// The first lines of what a command printed, which begin with the files that it saw as they were before the child.
+fn printed_lines(runs: &RunJournal, result: &CheckResult) -> Vec<String> {
+    let text = runs.text(&result.output).unwrap_or_default();
+    let lines = text.lines().take(MOST_PRINTED).map(|line| {
+        let line: String = line.chars().take(MOST_OF_LINE).collect();
+        one_line(&line)
+    });
+    lines.collect()
 }
 
 /// What a command did to the work that it was to judge.

@@ -269,6 +269,6 @@ fn an_agent_that_prefers_a_conversation_starts_fresh_where_there_is_none_and_say
     session.dir("project");
     session.definition(AGENT, "tools: read\ndefaultContext: fork\n", "You know.");
     let fresh = session.grove(run("Dig", &[])).ok();
-    fresh.says(["`worker` prefers a copy of a conversation, but none was named"]);
+    fresh.says(["`worker` begins with a copy of a conversation where it can; none was named"]);
     assert_eq!(told(&server, 0), ["Dig"]);
 }

@@ -189,7 +189,7 @@ fn interrupted_once_it_stops_and_what_it_had_is_kept() {
     assert_eq!(code, 130, "{shown}");
     for text in [
         "A part of it.",
-        "stopped by a terminal",
+        "stopped: by a terminal",
         "press again to end it now",
     ] {
         assert!(shown.contains(text), "{text} in {shown}");

@@ -54,7 +54,7 @@ fn scene() -> (grove_testkit::model_server::ModelServer, Session) {
 }
 
 /// A terminal with a program in it.
-pub(super) struct Pane<'a> {
+pub(crate) struct Pane<'a> {
     session: &'a Session,
     server: String,
 }
@@ -65,7 +65,7 @@ impl<'a> Pane<'a> {
     }
 
     /// With a shell's line in it, in which `grove` is the program.
-    pub(super) fn script(
+    pub(crate) fn script(
         session: &'a Session,
         name: &str,
         size: (usize, usize),
@@ -93,12 +93,12 @@ impl<'a> Pane<'a> {
         Self { session, server }
     }
 
-    fn strike(&self, keys: &[&str]) {
+    pub(crate) fn strike(&self, keys: &[&str]) {
         let words = [&["send-keys"], keys].concat();
         assert!(tmux(self.session, &self.server, &words).success());
     }
 
-    pub(super) fn text(&self, flags: &[&str]) -> String {
+    pub(crate) fn text(&self, flags: &[&str]) -> String {
         let words = [&["capture-pane", "-p"], flags].concat();
         let text = tmux(self.session, &self.server, &words).stdout_text();
         let lines = text.trim_end().lines().map(str::trim_end);
@@ -106,7 +106,7 @@ impl<'a> Pane<'a> {
     }
 
     /// What it shows once it has all of these.
-    pub(super) fn with(&self, wanted: &[&str]) -> String {
+    pub(crate) fn with(&self, wanted: &[&str]) -> String {
         let mut text = String::new();
         let mut holds = || {
             text = self.text(&[]);

@@ -122,12 +122,12 @@ fn commands_about_runs_say_what_is_so() {
         .fails(5);
     let row = &session.json("runs list")["runs"][0];
     assert_eq!(row["state"], "complete");
-    assert_eq!(row["reason"], "the work of 1 was not accepted");
+    assert_eq!(row["reason"], "the work of child 1 was not accepted");
     // In a pipe a table is lines with tabs and nothing else.
     let session = session.without_env("COLUMNS");
     let listed = session.grove("runs list").ok().stdout;
     let cells: Vec<&str> = listed.lines().next().unwrap().split('\t').collect();
-    let state = "rejected: the work of 1 was not accepted";
+    let state = "rejected: the work of child 1 was not accepted";
     assert_eq!(
         (cells.len(), cells[1], cells[3]),
         (4, state, "worker: true"),

@@ -15,7 +15,7 @@ fn work_that_does_not_count_is_called_rejected_wherever_people_read() {
         .grove(["run", "worker", "go", "--verify", "false"])
         .fails(5);
     let id = last_id(&session);
-    let rejected = format!("run {id} rejected: the work of 1 was not accepted");
+    let rejected = format!("run {id} rejected: the work of child 1 was not accepted");
     let ended = ended.says([rejected.as_str()]);
     let shown = session.grove(["runs", "show", &id]).ok();
     shown.prints([rejected.as_str(), "  1 worker (rejected)"]);
@@ -104,5 +104,5 @@ fn a_missing_key_is_named_with_the_provider_that_is_configured() {
         .with_env("OTHER_KEY", "sk-0123456789")
         .grove(["run", "worker", "go", "--model", "nosuch/x"])
         .fails(2);
-    refused.says(["there is no provider `nosuch`; there are house, other"]);
+    refused.says(["there is no provider `nosuch`; known providers: house, other"]);
 }
