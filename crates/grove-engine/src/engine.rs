@@ -16,7 +16,7 @@ use crate::error::EngineError;
 use crate::journal::RunJournal;
 use crate::order::RunOrder;
 use crate::resolve::{self, ResolvedRun, approving};
-use crate::supervising::{self, SUPERVISE};
+use crate::supervising::{self, SUPERVISE, ServedHere};
 
 /// The time between two looks at a run that is waited for.
 const POLL: Duration = Duration::from_millis(15);
@@ -63,6 +63,11 @@ impl Engine {
                 ExitCode::FAILURE
             }
         })
+    }
+
+    /// Works on the runs of this environment in this process, without a process of its own.
+    pub fn serve_here(&self) -> Result<ServedHere, EngineError> {
+        ServedHere::start(self.environment.clone())
     }
 
     /// The environment.

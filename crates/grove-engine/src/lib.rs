@@ -46,11 +46,11 @@ pub use patches::{AppliedChild, AppliedRun, ChildPatch, RunPatches, SubmodulePat
 pub use pruning::PrunedRuns;
 pub use resolve::ResolvedRun;
 pub use subagent::{AwaitedRun, Called, HostFacts, SubagentAnswer, SubagentCall, Waited};
-pub use supervising::{SUPERVISE, passed_on, supervise};
+pub use supervising::{SUPERVISE, ServedHere, passed_on, supervise};
 pub use told::ToldChild;
 pub use watched_run::WatchedRun;
 
-pub use grove_exec::{Git, now};
+pub use grove_exec::{Git, now, runtime};
 pub use grove_runs::new_run_id;
 
 /// The crates below the engine, for tests of programs that look into the journal. Programs themselves use none of them.

@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use grove_catalog::disclosure::Node;
@@ -111,6 +112,50 @@ pub fn supervise(environment: Environment) -> Result<(), EngineError> {
         // Another one was faster, which is all that was wanted.
         Ok(()) | Err(SupervisorError::Another) => Ok(()),
         Err(error) => Err(EngineError::internal(error)),
+    }
+}
+
+/// A supervisor in this process. It ends when this is dropped; what it worked on goes on with the next one.
+pub struct ServedHere {
+    until: CancellationToken,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ServedHere {
+    /// Starts a supervisor on a thread of its own. Its keys and providers are those of the environment.
+    pub(crate) fn start(environment: Environment) -> Result<Self, EngineError> {
+        let options = SupervisorOptions {
+            idle: Duration::MAX,
+            ..options(environment)?
+        };
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(2).enable_all();
+        let failed = |error: std::io::Error| EngineError::not_started("the supervisor", &error);
+        let runtime = grove_exec::runtime(&mut builder).map_err(failed)?;
+        let supervisor = {
+            let _entered = runtime.enter();
+            Supervisor::open(options).map_err(EngineError::finding)?
+        };
+        let until = CancellationToken::new();
+        let end = until.clone();
+        let thread = std::thread::Builder::new()
+            .name("supervisor".to_owned())
+            .spawn(move || runtime.block_on(supervisor.run(end)))
+            .map_err(failed)?;
+        Ok(Self {
+            until,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for ServedHere {
+    fn drop(&mut self) {
+        self.until.cancel();
+        if let Some(thread) = self.thread.take() {
+            // A supervisor that panicked has ended, too.
+            let _ = thread.join();
+        }
     }
 }
 

@@ -132,7 +132,7 @@ impl Server {
             .max_blocking_threads(WORKERS)
             .thread_name("grove-mcp")
             .enable_all();
-        let runtime = grove_exec::runtime(&mut builder).map_err(ServeError::Start)?;
+        let runtime = grove_engine::runtime(&mut builder).map_err(ServeError::Start)?;
         let ended = CancellationToken::new();
         let done = runtime.block_on(serve(ended.clone()));
         ended.cancel();

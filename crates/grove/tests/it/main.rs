@@ -38,6 +38,7 @@ mod hostile;
 mod hostile_agents;
 mod init_sessions;
 mod kept_trust;
+mod layers;
 mod list_sessions;
 mod manage_sessions;
 mod mcp_agents;
