@@ -167,7 +167,7 @@ fn ours(made: &Catalog) -> Told {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     #[test]
     fn no_host_names_more_and_describes_more() {

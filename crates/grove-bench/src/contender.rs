@@ -141,7 +141,7 @@ impl Contender {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     fn contender(elapsed: Duration, found: usize) -> Contender {
         let runner: Runner = Box::new(move || Ok((elapsed, found)));

@@ -84,7 +84,7 @@ fn row(contender: &Contender, library: &GeneratedLibrary) -> Row {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     #[test]
     fn sizes_are_positive_numbers() {

@@ -232,7 +232,7 @@ fn open_group(parent: &OwnedFd, name: &CStr) -> Result<OwnedFd, Errno> {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
     use grove_testkit::library::GeneratedLibrary;
 
     #[test]

@@ -82,7 +82,7 @@ const STOP: &str = "\
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     #[test]
     fn rare_words_and_short_texts_come_first() {

@@ -147,7 +147,7 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
     use std::time::Duration;
 
     fn row(name: &'static str, ms: u64) -> Row {

@@ -56,7 +56,7 @@ fn ms(time: Duration) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     #[test]
     fn minimum_and_median_do_not_depend_on_order() {

@@ -247,7 +247,7 @@ fn library(folder: &Path) -> Library {
 mod tests {
     use grove_testkit::needs;
 
-    use crate::*;
+    use super::*;
 
     #[test]
     fn the_halves_are_by_rule_and_of_about_one_size() {

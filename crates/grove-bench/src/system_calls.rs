@@ -93,7 +93,7 @@ fn difference(mut whole: Counts, rest: &Counts) -> Counts {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     const SUMMARY: &str = "\
 % time     seconds  usecs/call     calls    errors syscall

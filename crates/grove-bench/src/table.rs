@@ -40,7 +40,7 @@ pub(crate) fn number(value: Option<f64>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     #[test]
     fn numbers_keep_three_digits() {

@@ -42,7 +42,7 @@ impl Beginning<'_> {
         let repository = &self.plan.repository;
         // What a killed git left is in nobody's way.
         let _ = grove_fs::files::remove_folder(&self.scratch);
-        grove_fs::files::make_folder(&self.scratch).map_err(|error| error.to_string())?;
+        grove_fs::files::make_closed_folder(&self.scratch).map_err(|error| error.to_string())?;
         let merged = self.git.merged(repository, base, &patches, &self.scratch);
         let _ = grove_fs::files::remove_folder(&self.scratch);
         match merged.map_err(|error| error.to_string())? {

@@ -145,7 +145,7 @@ mod tests {
     static FOLDERS: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
         let folders = tempfile::tempdir().unwrap();
         for name in ["a/b/c", "a/d", "e"] {
-            std::fs::create_dir_all(folders.path().join(name)).unwrap();
+            grove_fs::files::make_folder(&folders.path().join(name)).unwrap();
         }
         std::os::unix::fs::symlink("../../e", folders.path().join("a/b/out")).unwrap();
         std::os::unix::fs::symlink("../b", folders.path().join("a/d/back")).unwrap();
@@ -359,7 +359,7 @@ mod tests {
         if let Some(name) = child.tools.allowed.iter().find(lacking) {
             return Some(format!("the tool {name}"));
         }
-        let real = |path: &Path| std::fs::canonicalize(path).unwrap();
+        let real = |path: &Path| grove_fs::files::canonical(path).unwrap();
         for place in [&child.folder, &run.folder] {
             if !real(place).starts_with(real(&higher.folder)) {
                 return Some(format!("the folder {}", place.display()));

@@ -71,7 +71,7 @@ impl Delivering<'_> {
         let on_complete = loaded.plan.on_complete.clone();
         let on_complete = on_complete.ok_or("nobody is waiting for it to end")?;
         let said = |error: grove_fs::FsError| error.to_string();
-        files::make_folder(&self.temporary).map_err(said)?;
+        files::make_closed_folder(&self.temporary).map_err(said)?;
         let input = self.temporary.join("run.json");
         atomic::write_mode(&input, self.told(&loaded).as_bytes(), 0o600).map_err(said)?;
         let mut command = ["/bin/sh", "-c", "exec \"$@\" < \"$0\""]

@@ -39,7 +39,7 @@ pub(crate) struct Trees {
 
 /// The files of a folder before a child begins.
 pub(crate) fn look(git: &Git, folder: &Path, scratch: &Path) -> TreeBefore {
-    let _ = grove_fs::files::make_folder(scratch);
+    let _ = grove_fs::files::make_closed_folder(scratch);
     let tree = git.tree(folder, scratch, &[]).ok().flatten();
     let staged = match &tree {
         Some(_) => git.staged(folder).unwrap_or_default(),
@@ -62,7 +62,7 @@ impl Work<'_> {
             }
             None => node?.before.clone()?.tree?,
         };
-        let _ = grove_fs::files::make_folder(&self.scratch);
+        let _ = grove_fs::files::make_closed_folder(&self.scratch);
         let apart = tree.map_or(&[][..], |tree| &tree.synthetic);
         let now = self.git.tree(&self.folder, &self.scratch, apart);
         let now = now.ok().flatten();

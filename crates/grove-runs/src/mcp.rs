@@ -281,7 +281,7 @@ impl McpPlace {
         server: &McpServer,
     ) -> Result<(RunningServer, Vec<Tool>), String> {
         let input = self.pipes.join(format!("{}.in", file_name(&server.name)));
-        files::make_folder(&self.pipes).map_err(|error| error.to_string())?;
+        files::make_closed_folder(&self.pipes).map_err(|error| error.to_string())?;
         files::make_pipe(&input).map_err(|error| error.to_string())?;
         let sender = pipe::OpenOptions::new()
             .read_write(true)

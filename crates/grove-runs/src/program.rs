@@ -260,7 +260,7 @@ impl ProgramChild<'_> {
             folder: &self.folder,
             home: &self.home,
         };
-        let made = grove_fs::files::make_folder(&self.folder);
+        let made = grove_fs::files::make_closed_folder(&self.folder);
         made.map_err(|error| format!("{error}: {}", error.source))?;
         let launch = self.program.launch(&task);
         for (file, text) in &launch.files {

@@ -94,7 +94,7 @@ impl Verifying<'_> {
         contract: &Contract,
         changed: &[String],
     ) -> Result<Option<PinnedTree>, String> {
-        let temporary = grove_fs::files::make_folder(&self.temporary);
+        let temporary = grove_fs::files::make_closed_folder(&self.temporary);
         temporary.map_err(|error| error.to_string())?;
         if contract.verify.is_empty() {
             return Ok(None);

@@ -131,7 +131,7 @@ impl SettingUp<'_> {
             self.temporary.join("hook-complaints.txt"),
         );
         let file = blocking(|| -> Result<PathBuf, String> {
-            files::make_folder(&self.temporary).map_err(said)?;
+            files::make_closed_folder(&self.temporary).map_err(said)?;
             atomic::write_mode(&input, self.told().to_string().as_bytes(), 0o600).map_err(said)?;
             self.approved_text(hook)
         })?;

@@ -144,7 +144,7 @@ impl ChildWorktree {
     /// Captures what was done in it, and gives the texts that the outcome names.
     pub(crate) fn capture(&self) -> (Outcome, Vec<Vec<u8>>) {
         let impossible = |why: String| (Outcome::Impossible { why }, Vec::new());
-        if let Err(error) = grove_fs::files::make_folder(&self.scratch) {
+        if let Err(error) = grove_fs::files::make_closed_folder(&self.scratch) {
             return impossible(error.to_string());
         }
         let apart = &self.known.synthetic;

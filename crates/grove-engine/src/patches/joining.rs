@@ -21,7 +21,7 @@ pub(crate) fn joined(
 ) -> Result<Vec<ChildPatch>, EngineError> {
     let ids: Vec<NodeId> = patches.iter().map(|patch| patch.node.clone()).collect();
     let scratch = journal.places.folder().join("scratch").join(new_run_id());
-    files::make_folder(&scratch)?;
+    files::make_closed_folder(&scratch)?;
     let mut left = patches;
     let mut all = Vec::new();
     for together in plan.joined(&ids) {
@@ -82,7 +82,7 @@ impl Joining<'_> {
             repository, base, ..
         } = self.tree;
         files::remove_folder(self.scratch)?;
-        files::make_folder(self.scratch)?;
+        files::make_closed_folder(self.scratch)?;
         Ok(self.git.merged(repository, base, &bytes, self.scratch))
     }
 

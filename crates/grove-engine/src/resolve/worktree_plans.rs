@@ -157,7 +157,7 @@ impl Worktrees {
         }
         let scratch = RunPlaces::in_state(&environment.state);
         let scratch = scratch.folder().join("scratch").join(new_run_id());
-        files::make_folder(&scratch)?;
+        files::make_closed_folder(&scratch)?;
         let base = git.snapshot(top, &scratch).map_err(EngineError::finding);
         files::remove_folder(&scratch)?;
         base

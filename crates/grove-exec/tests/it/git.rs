@@ -174,7 +174,7 @@ fn every_key_of_gits_documentation_that_can_name_a_program_is_in_the_table() {
     let table = keys_in_table();
     let is_program = |key: &&String| {
         let ends_so = PROGRAM_ENDS.iter().any(|end| key.ends_with(end));
-        let of_tool = key.ends_with(".path") && !key.starts_with("include");
+        let of_tool = key.rsplit('.').next() == Some("path") && !key.starts_with("include");
         (ends_so || of_tool) && !NO_PROGRAMS.contains(&key.as_str())
     };
     let missing: Vec<&String> = keys

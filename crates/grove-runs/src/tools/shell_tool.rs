@@ -105,7 +105,7 @@ impl Toolbox {
             return Ok(((!may_write).then_some(nothing), None));
         }
         let temporary = self.outputs.with_added_extension("temporary");
-        files::make_folder(&temporary).map_err(|error| error.to_string())?;
+        files::make_closed_folder(&temporary).map_err(|error| error.to_string())?;
         let look = async || {
             let git = Git::new(self.environment.clone());
             let folder = self.work.path().to_path_buf();

@@ -55,7 +55,7 @@ fn hostile_scene() -> (ModelServer, Session) {
         )
     };
     let (server, session) = scene(move |task, turns| match (task, turns) {
-        (task, _) if task.starts_with("fail") => Reply::error(400, &hostile_words()),
+        (task, _) if task.starts_with("fail") => Reply::error(400, hostile_words()),
         (task, 0) if task.starts_with("ask") => ask(),
         (task, 0) if task.starts_with("write") => {
             // With it a patch would be one of bytes.
