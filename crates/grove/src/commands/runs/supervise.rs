@@ -33,6 +33,8 @@ const SUPERVISE: &str = "supervise";
 const MOST_TOLD: u64 = 4 << 20;
 /// A supervisor without work stays so long.
 const IDLE: Duration = Duration::from_secs(5);
+/// The time for what is still under way when a supervisor leaves.
+const LEAVING: Duration = Duration::from_secs(2);
 /// A supervisor that does not listen by then is not there.
 const START: Duration = Duration::from_secs(10);
 
@@ -129,6 +131,8 @@ pub(crate) fn supervise(environment: Environment) -> Outcome {
         supervisor.run(CancellationToken::new()).await;
         Ok::<(), SupervisorError>(())
     });
+    // One that got fewer threads than it wanted would wait for the others for ever.
+    runtime.shutdown_timeout(LEAVING);
     match done {
         // Somebody else was faster, which is all that was wanted.
         Ok(()) | Err(SupervisorError::Another) => Ok(0),
