@@ -243,7 +243,7 @@ fn at_the_limit_of_processes_there_is_an_error_and_no_panic() {
         &run,
     ];
     let (mut refused, mut done) = (0, 0);
-    for most in 1..=6 {
+    for most in 1..=8 {
         for words in commands {
             open_to(&session.path(""), user);
             let mut command = Command::new("prlimit");

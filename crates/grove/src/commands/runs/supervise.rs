@@ -33,6 +33,8 @@ const SUPERVISE: &str = "supervise";
 const MOST_TOLD: u64 = 4 << 20;
 /// A supervisor without work stays so long.
 const IDLE: Duration = Duration::from_secs(5);
+/// Threads for what does not block.
+const WORKERS: usize = 2;
 /// The time for what is still under way when a supervisor leaves.
 const LEAVING: Duration = Duration::from_secs(2);
 /// A supervisor that does not listen by then is not there.
@@ -123,15 +125,14 @@ pub(crate) fn supervise(environment: Environment) -> Outcome {
         skills: Box::new(move |folder| Arc::new(FolderSkills::new(&environment, folder))),
     };
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.worker_threads(2).enable_all();
-    let runtime = grove_exec::runtime(&mut builder);
+    let runtime = grove_exec::runtime(builder.enable_all(), WORKERS);
     let runtime = runtime.map_err(|error| CommandError::not_started("the supervisor", &error))?;
     let done = runtime.block_on(async {
         let supervisor = Supervisor::open(options)?;
         supervisor.run(CancellationToken::new()).await;
         Ok::<(), SupervisorError>(())
     });
-    // One that got fewer threads than it wanted would wait for the others for ever.
+    // Work that blocks, and gets no thread any more, keeps no process.
     runtime.shutdown_timeout(LEAVING);
     match done {
         // Somebody else was faster, which is all that was wanted.
