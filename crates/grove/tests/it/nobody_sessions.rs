@@ -261,7 +261,7 @@ fn at_the_limit_of_processes_there_is_an_error_and_no_panic() {
                     command.env(name, value);
                 }
             }
-            let finished = process::capture(&mut command, Duration::from_secs(60));
+            let finished = process::capture(&mut command, Duration::from_mins(1));
             let finished = finished.unwrap();
             assert_ne!(finished.ending, Ending::TimedOut, "{most} {words:?} hangs");
             let said = finished.stderr_text();
