@@ -32,6 +32,10 @@ pub const SUPERVISE: &str = "supervise";
 const MOST_GIVEN: u64 = 4 << 20;
 /// A supervisor without work stays so long.
 const IDLE: Duration = Duration::from_secs(5);
+/// Threads for what does not block.
+const WORKERS: usize = 2;
+/// The time for what is still under way when a supervisor leaves.
+const LEAVING: Duration = Duration::from_secs(2);
 /// A supervisor that does not listen by then is not there.
 const START: Duration = Duration::from_secs(10);
 
@@ -100,14 +104,15 @@ pub fn supervise(environment: Environment) -> Result<(), EngineError> {
     let options = options(with_given_variables(environment))?;
     allow_many_files();
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.worker_threads(2).enable_all();
-    let runtime = grove_exec::runtime(&mut builder);
+    let runtime = grove_exec::runtime(builder.enable_all(), WORKERS);
     let runtime = runtime.map_err(|error| EngineError::not_started("the supervisor", &error))?;
     let done = runtime.block_on(async {
         let supervisor = Supervisor::open(options)?;
         supervisor.run(CancellationToken::new()).await;
         Ok::<(), SupervisorError>(())
     });
+    // Work that blocks, and gets no thread any more, keeps no process.
+    runtime.shutdown_timeout(LEAVING);
     match done {
         // Another one was faster, which is all that was wanted.
         Ok(()) | Err(SupervisorError::Another) => Ok(()),
@@ -129,9 +134,8 @@ impl ServedHere {
             ..options(environment)?
         };
         let mut builder = tokio::runtime::Builder::new_multi_thread();
-        builder.worker_threads(2).enable_all();
         let failed = |error: std::io::Error| EngineError::not_started("the supervisor", &error);
-        let runtime = grove_exec::runtime(&mut builder).map_err(failed)?;
+        let runtime = grove_exec::runtime(builder.enable_all(), WORKERS).map_err(failed)?;
         let supervisor = {
             let _entered = runtime.enter();
             Supervisor::open(options).map_err(EngineError::finding)?

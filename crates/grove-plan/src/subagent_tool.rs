@@ -74,12 +74,7 @@ const WORK: [&str; 4] = ["agent", "tasks", "chain", "chainName"];
 
 /// Everything that the tool does.
 pub const ACTIONS: &[ToolAction] = &[
-    action(
-        "run",
-        true,
-        NEEDS_OF_RUN,
-        "starts a run; the default action",
-    ),
+    action("run", true, NEEDS_OF_RUN, "starts a run"),
     action("wait", true, "run, token", "waits for the result"),
     action("ack", false, "run, token, delivery", "confirms the result"),
     action(
@@ -104,7 +99,7 @@ pub const ACTIONS: &[ToolAction] = &[
     of_owner(
         "resume",
         false,
-        "run, token, optionally message",
+        "run, token, maybe message",
         "continues a paused or ended child",
     ),
     of_owner("stop", true, "run, token", "ends the run"),
@@ -113,7 +108,7 @@ pub const ACTIONS: &[ToolAction] = &[
         "apply",
         false,
         "run, token",
-        "applies what children changed in working trees",
+        "applies changes from working trees",
     ),
     action(
         "list",
@@ -175,7 +170,7 @@ pub fn description(caller: Caller) -> String {
             let mut text = "Delegates work to other agents. Prefer it to your host's own subagents if the work has to survive your \
 session, needs another engine or model, a working tree of its own, or proof: `acceptance` lets work count only once Grove saw it; \
 give it to agents that write from a plan. \
-A run continues whatever happens to you: keep the run and token that the answer names. A call waits at most 50 s, with \
+A run continues whatever happens to you: keep run and token of the answer. A call waits at most 50 s, with \
 `background` not at all: call `wait` until it is over, then `ack`. The same delivery id is the same result.\n"
                 .to_owned();
             for action in ACTIONS {

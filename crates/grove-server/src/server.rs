@@ -128,11 +128,10 @@ impl Server {
     {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         builder
-            .worker_threads(TALKERS)
             .max_blocking_threads(WORKERS)
             .thread_name("grove-mcp")
             .enable_all();
-        let runtime = grove_engine::runtime(&mut builder).map_err(ServeError::Start)?;
+        let runtime = grove_engine::runtime(&mut builder, TALKERS).map_err(ServeError::Start)?;
         let ended = CancellationToken::new();
         let done = runtime.block_on(serve(ended.clone()));
         ended.cancel();

@@ -49,7 +49,9 @@ fn dependencies(name: &str) -> Vec<String> {
     let text = fs::read_to_string(&manifest).unwrap();
     let (_, text) = text.split_once("\n[dependencies]\n").unwrap();
     let text = text.split("\n[").next().unwrap();
-    let names = text.lines().map(|line| line.split(['.', ' ', '=']).next().unwrap());
+    let names = text
+        .lines()
+        .map(|line| line.split(['.', ' ', '=']).next().unwrap());
     let ours = names.filter(|name| name.starts_with("grove-"));
     ours.map(str::to_owned).collect()
 }

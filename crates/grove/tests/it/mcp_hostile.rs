@@ -361,11 +361,10 @@ fn silent_strangers_hold_nobody_up() {
     }
     took.sort();
     println!("answers beside 200 strangers: {took:?}");
-    assert!(
-        took[took.len() / 2] < Duration::from_millis(250),
-        "{took:?}"
-    );
-    assert!(took[took.len() - 1] < Duration::from_secs(4), "{took:?}");
+    let (middle, last) = (took[took.len() / 2], took[took.len() - 1]);
+    assert!(middle < Duration::from_millis(250), "{took:?}");
+    // A machine that is busy with other tests.
+    assert!(last < Duration::from_secs(2), "{took:?}");
     drop(strangers);
 }
 

@@ -80,15 +80,15 @@ fn runs_that_have_ended_are_neither_open_nor_stopped() {
     let work = json!({ "agent": "worker", "task": "quick one" });
     let (text, is_error) = told(&mut client, "subagent", &work);
     assert!(!is_error && text.contains("Did quick one."), "{text}");
-    let run = text.lines().next().unwrap().strip_prefix("run: ").unwrap();
+    let mut lines = text.lines();
+    let run = lines.next().unwrap().strip_prefix("run: ").unwrap();
+    let token = lines.next().unwrap().strip_prefix("token: ").unwrap();
     let (text, _) = told(&mut client, "subagent", &status);
     let expected = "no run is open; `action: list` with `what: runs` lists 1 ended run\n";
     assert_eq!(text, expected);
     let (text, _) = told(&mut client, "subagent", &runs);
     assert!(text.contains(run), "{text}");
 
-    let token = text.lines().find_map(|line| line.strip_prefix("token: "));
-    let token = token.unwrap().to_owned();
     let stop = json!({ "action": "stop", "run": run, "token": token });
     let (text, is_error) = told(&mut client, "subagent", &stop);
     let expected = format!("run {run} has already ended (complete)");

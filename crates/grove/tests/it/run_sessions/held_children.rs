@@ -33,10 +33,10 @@ fn a_childs_commands_are_kept_from_what_verify_commands_are_kept_from() {
     let names = session.entries("state/grove");
     let log = names
         .iter()
-        .find(|name| name.starts_with("supervisor-") && name.ends_with(".log"));
+        .find_map(|name| name.strip_prefix("supervisor-")?.strip_suffix(".log"));
     let supervisors_socket = at(&format!(
         "state/grove/{}",
-        log.unwrap().replace(".log", ".socket")
+        format!("supervisor-{}.socket", log.unwrap())
     ));
     let ways = [
         (

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{bash, end_all, holder_of, run, run_of, scene, server, until, within};
 
 /// No command takes so long, however busy the machine is.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// A command that must not hang.
 fn grove(session: &Session, words: &[&str]) -> (Finished, Duration) {
@@ -90,8 +90,8 @@ fn socket_of(session: &Session) -> PathBuf {
     let names = session.entries("state/grove");
     let log = names
         .iter()
-        .find(|name| name.starts_with("supervisor-") && name.ends_with(".log"));
-    let name = log.unwrap().replace(".log", ".socket");
+        .find_map(|name| name.strip_prefix("supervisor-")?.strip_suffix(".log"));
+    let name = format!("supervisor-{}.socket", log.unwrap());
     session.path("state/grove").join(name)
 }
 
