@@ -34,7 +34,11 @@ fn scene(server: &ModelServer, api: &str) -> Session {
         server.url()
     );
     session.file(USER_CONFIG, config);
-    session.definition(AGENT, "tools: bash\nmodel: it/m\n", "You work.");
+    session.definition(
+        AGENT,
+        "tools: read, write, bash\nmodel: it/m\n",
+        "You work.",
+    );
     session.dir("project");
     session
 }
