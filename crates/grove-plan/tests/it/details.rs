@@ -48,7 +48,7 @@ fn every_state_says_why() {
         ),
         (
             Execution::Paused(StopReason::Paused { by }),
-            Some("paused by x"),
+            Some("by x"),
         ),
         (Execution::Asking(asking), Some("Which?")),
         (Execution::Lost("gone".to_owned()), Some("gone")),
