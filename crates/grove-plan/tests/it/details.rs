@@ -46,10 +46,7 @@ fn every_state_says_why() {
             Execution::Stopped(StopReason::Wanted { by: by.clone() }),
             Some("by x"),
         ),
-        (
-            Execution::Paused(StopReason::Paused { by }),
-            Some("paused by x"),
-        ),
+        (Execution::Paused(StopReason::Paused { by }), Some("by x")),
         (Execution::Asking(asking), Some("Which?")),
         (Execution::Lost("gone".to_owned()), Some("gone")),
         (Execution::Complete, None),
