@@ -65,7 +65,7 @@ impl Engine {
         })
     }
 
-    /// The environment.
+    /// Returns the environment that it was made with.
     pub const fn environment(&self) -> &Environment {
         &self.environment
     }

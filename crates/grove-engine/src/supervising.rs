@@ -155,7 +155,7 @@ fn with_given_variables(mut environment: Environment) -> Environment {
     environment
 }
 
-/// What commands see of the environment.
+/// Returns the part of the environment that commands get.
 pub fn passed_on(environment: &Environment) -> Vec<(String, String)> {
     let variables = environment.variables.iter();
     let variables = variables.filter_map(|(name, value)| {

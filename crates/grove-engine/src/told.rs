@@ -11,7 +11,7 @@ use crate::journal::{RunJournal, node_or_last, parts_of};
 /// The stored text of a child.
 #[derive(Debug, Clone)]
 pub struct ToldChild {
-    /// The run's id.
+    /// The id of the run.
     pub run: String,
     /// The child's place in its plan.
     pub node: NodeId,

@@ -13,11 +13,11 @@ use crate::journal::RunJournal;
 
 /// A run that is watched.
 pub struct WatchedRun {
-    /// The run's id.
+    /// The id of the run.
     pub id: String,
     /// The task of the run, or the agent and the task.
     pub title: String,
-    /// Its plan.
+    /// The plan of the run.
     pub plan: Arc<Plan>,
     /// Its state after the last event that was read.
     pub state: State,

@@ -39,7 +39,7 @@ impl SavedChain {
 }
 
 impl ChildResolver<'_> {
-    /// What a child's data must meet: as its task says, else as the request does.
+    /// Returns the schema of a child's data: its task's, else the request's.
     pub(crate) fn schema(&self, task: &Task) -> Result<Option<Value>, EngineError> {
         match &task.output_schema {
             Some(schema) => self.read_schema(schema).map(Some),
