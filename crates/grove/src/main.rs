@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         }
     };
     let written = out.finish();
-    // Nobody waits for the cache, so it is written when everything else has been.
+    // No process waits for the cache, so it is written when everything else has been.
     let mut notes = output::Output::default();
     if let Some(looked) = &mut looked {
         looked.remember(&mut notes);

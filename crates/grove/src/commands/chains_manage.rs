@@ -34,7 +34,7 @@ pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut 
             }
             format!("chains delete {}", asked.named.name)
         }
-        // Whoever calls this has answered these.
+        // The caller has answered these.
         ChainsCommand::List { .. } | ChainsCommand::Show { .. } | ChainsCommand::Check { .. } => {
             return Ok(0);
         }

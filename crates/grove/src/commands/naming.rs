@@ -1,4 +1,4 @@
-//! What is said when a name leads to no skill or to several.
+//! Errors for a name that leads to no skill or to several.
 
 use std::path::{Path, PathBuf};
 
@@ -66,7 +66,7 @@ pub(super) fn known_host(
     })
 }
 
-/// A word that nobody knows, with those that are spelled nearly so.
+/// The error for an unknown word, with those that are spelled nearly so.
 pub(super) fn unknown_word(what: &str, word: &str, known: &[&str]) -> CommandError {
     let error = CommandError::usage(format!("unknown {what} `{word}`"));
     let near = address::near_names(known.iter().copied(), word);

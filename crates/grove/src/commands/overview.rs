@@ -114,7 +114,7 @@ struct Attention {
     command: String,
 }
 
-/// What needs attention, most serious first: what is not used at all, what is wrong, what a host does not show.
+/// Returns what needs attention, most serious first: what is not used at all, what is wrong, what a host does not show.
 fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
     let mut all = Vec::new();
     let mut add = |message: String, command: String| all.push(Attention { message, command });

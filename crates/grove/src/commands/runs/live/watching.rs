@@ -25,7 +25,7 @@ const MANNER: Manner = Manner {
     answering: " · Ctrl-C closes this view",
 };
 
-/// Shows the runs that are named until they are over, or all of them until somebody has seen enough.
+/// Shows the runs that are named until they are over, or all of them until the person has seen enough.
 pub(in crate::commands::runs) fn watch(
     environment: &Environment,
     runs: &RunJournal,
@@ -65,11 +65,11 @@ struct Watching<'a> {
     runs: &'a RunJournal,
     is_all: bool,
     watched: Vec<WatchedRun>,
-    /// Whether the runs were listed.
+    /// True if the runs were listed.
     has_looked: bool,
     /// Runs that go on and are not shown.
     more: usize,
-    /// How far each child was when it was last said, for whoever looks at no terminal.
+    /// The last state of each child that was said to a reader without a terminal.
     words: BTreeMap<String, BTreeMap<NodeId, &'static str>>,
 }
 
