@@ -96,7 +96,7 @@ fn require_all_skills(grove: &Path, home: &Path, library: &GeneratedLibrary) -> 
     }
 }
 
-/// How long a process takes from its start to its end.
+/// Measures how long a process takes from its start to its end.
 pub(crate) fn time(command: &mut Command) -> Result<Duration, String> {
     process::capture(command, RUN_LIMIT)
         .map_err(|error| format!("cannot start: {error}"))?
