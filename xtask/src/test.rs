@@ -22,7 +22,7 @@ const CARGO_LIMIT: Duration = Duration::from_hours(1);
 /// Long enough to see every seed and some thousand mutations of each.
 const FUZZ_SECONDS: u64 = 20;
 
-/// What is fuzzed, with the number of inputs that two cores try in about that time.
+/// The targets that are fuzzed, with the number of inputs that two cores try in about that time.
 const FUZZED: [(&str, &str, u64); 7] = [
     ("frontmatter", "fuzz frontmatter", 120_000),
     ("agent", "fuzz agent", 130_000),
