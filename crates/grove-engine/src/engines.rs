@@ -248,7 +248,7 @@ pub fn report(environment: &Environment, try_each: bool) -> Result<EnginesReport
             .as_ref()
             .and_then(|file| runtime.block_on(version(environment, &keeper, file, VERSION_MS)));
         let is_set = |name: &&&str| models.variables.contains_key(**name);
-        // One that cannot be sent anywhere would ask the service that its login is for.
+        // A program whose address cannot be set would ask the service that its login is for.
         let trial = file.as_ref().filter(|_| try_each && program.can.base_url);
         let trial = trial.map(|file| {
             let tried = runtime.block_on(try_one(environment, &keeper, program, file));

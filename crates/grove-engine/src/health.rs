@@ -91,7 +91,7 @@ impl RunsHealth {
         let places = RunPlaces::in_state(&environment.state);
         let marked = marked_processes();
         let (journal, over) = journal(&places, &marked);
-        // Of a run that this journal does not know nothing is known: it may be another's.
+        // A run that this journal does not know may be another journal's, so its processes are not called orphans.
         let orphans = marked.into_iter().filter(|(_, mark)| {
             let run = mark.split('/').next().unwrap_or_default();
             over.iter().any(|known| known == run)

@@ -112,7 +112,7 @@ pub(crate) fn resolve(
     }
     let mut notes = run.notes;
     notes.extend(without_effect(asked, &run.children));
-    // What one agent says about its time is about the run only when it is the only one.
+    // The time limit of an agent holds for the whole run only when it is the only agent.
     let own_timeout = run.timeouts.first().copied();
     let own_timeout = own_timeout.filter(|_| run.children.len() == 1);
     let first_line = asked.task.lines().next().unwrap_or_default();
@@ -127,7 +127,7 @@ pub(crate) fn resolve(
         parent: None,
         model_scopes: look.world.run_rules().model_scopes,
         submit_key: submit_key(order, above),
-        // What a child asks for is waited for, unless it says otherwise.
+        // A child waits for the run that it asks for, unless it says otherwise.
         background: asked.background
             || (above.is_none() && settings.run_force_background.value)
             || run

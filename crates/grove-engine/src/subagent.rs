@@ -1,7 +1,7 @@
 //! The tool `subagent` for hosts: one call does what `grove run` or one of `grove runs …` does.
 //!
-//! Nothing of a run is here: it is in the journal before the answer names it, and a supervisor does the work. The result
-//! belongs to the process that has the token which the answer gives.
+//! A run is in the journal before the answer names it, and a supervisor does the work: nothing of it is kept here. The
+//! result belongs to the process that has the token which the answer gives.
 
 mod delivery;
 mod managing;
@@ -454,7 +454,8 @@ impl Engine {
     pub fn cancel_awaited(&self, run: &str) {
         if let Ok(runs) = self.journal() {
             stop_run(&runs.store, run, "a host");
-            // The supervisor is awake: it works on this very run. One that is not there begins with the next look.
+            // Wakes only a supervisor that is there, which works on this very run. Where there is none, the next look
+            // starts one.
             grove_runs::wake(&runs.places, &runs.surroundings(), run);
         }
     }

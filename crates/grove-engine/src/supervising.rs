@@ -84,10 +84,11 @@ pub(crate) fn start_or_wake(
         started.map_err(|error| EngineError::not_started("the supervisor", &error))?;
     if let Some(mut input) = started.stdin.take() {
         let text = serde_json::to_vec(&keys).map_err(EngineError::internal)?;
-        // One that is gone already has found another, which knows them.
+        // A supervisor that is gone already has found another one, which knows the keys.
         let _ = input.write_all(&text);
     }
-    // A server that lives long hears of its end; elsewhere it is not waited for, and neither where there is no thread.
+    // A process that lives long reaps the supervisor; a short one does not wait for it, nor does one without a thread for
+    // it.
     drop(std::thread::Builder::new().spawn(move || started.wait()));
     Ok(Woken::Nobody)
 }
@@ -165,7 +166,8 @@ pub fn passed_on(environment: &Environment) -> Vec<(String, String)> {
     allowed_variables(&variables.collect::<Vec<_>>())
 }
 
-/// A thousand children are thousands of descriptors. Commands get the usual number back from their keepers.
+/// Raises the limit of open files: a thousand children are thousands of descriptors. Commands get the usual limit back
+/// from their keepers.
 fn allow_many_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -173,7 +175,7 @@ fn allow_many_files() {
         current: limit.maximum,
         maximum: limit.maximum,
     };
-    // A supervisor with fewer has fewer children at a time.
+    // A supervisor with fewer descriptors has fewer children at a time.
     let _ = setrlimit(Resource::Nofile, most);
 }
 

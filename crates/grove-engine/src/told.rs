@@ -55,7 +55,7 @@ pub(crate) fn prompt_parts(prompt: &Prompt) -> Vec<ToldPart> {
     let mut parts = Vec::new();
     for block in &prompt.blocks {
         let bytes = block.text.len();
-        // Between two there are ends of lines.
+        // Between two blocks there are ends of lines.
         let rest = prompt.text.get(end..).unwrap_or_default();
         let between = rest.find(&block.text).unwrap_or_default();
         let at = end + between;

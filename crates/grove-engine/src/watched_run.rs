@@ -125,7 +125,7 @@ impl WatchedRun {
             let at = earlier(now, tail.age_ms());
             let sign = self.signs.entry(node);
             let sign = sign.or_insert(LastSign { doing: None, at });
-            // A journal that is ahead of the log knows better.
+            // A journal that is ahead of the log has the later sign.
             if at.since(sign.at) > 0 || sign.doing.is_none() {
                 sign.at = at;
             }

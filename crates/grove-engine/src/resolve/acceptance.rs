@@ -54,8 +54,8 @@ impl ChildResolver<'_> {
         Ok(contract)
     }
 
-    /// Powers only shrink: a child that runs no commands does not have them run for it either. Those of a saved chain or
-    /// of an agent are not its own words.
+    /// Refuses commands of a child that may not run any, since powers only shrink. The commands of a saved chain or of an
+    /// agent are not the child's own words.
     fn require_power_to_run(&self) -> Result<(), EngineError> {
         if self.above.is_none_or(|above| above.powers().can_run()) {
             return Ok(());

@@ -64,8 +64,8 @@ impl<'a> Approving<'a> {
         }
     }
 
-    /// Refuses what no person has approved. The whole digest is shown and has to be typed: of a part of it
-    /// another text can be found that has the same.
+    /// Refuses what no person has approved. The whole digest is shown and has to be typed, since another text can be
+    /// found whose digest begins alike.
     pub(crate) fn require(
         &self,
         digest: &str,

@@ -35,7 +35,7 @@ use crate::order::RunOrder;
 use crate::skill_values::variables_of;
 use crate::told::prompt_parts;
 
-/// The note about a beginning of no tree.
+/// The note about a commit to begin from where there is no working tree.
 pub(crate) const NO_TREE: &str = "`baseRef` has no effect without a working tree (`worktree`)";
 /// The file in which a child says how far it is.
 const PROGRESS: &str = "progress.md";
@@ -228,7 +228,7 @@ impl ChildResolver<'_> {
         }
         let (tree, is_base_named) = self.worktree(planned, &folder, &mut notes)?;
         let mut warnings = made.prompt.warnings.clone();
-        // An agent's text that is to come after its host's comes after nothing here: what is stored is all that it is told.
+        // A child has no host's prompt that an agent's text could follow: what is stored is all that it is told.
         warnings.retain(|it| it.code != Code::PromptPartial || it.file.is_none());
         Ok(FoundChild {
             warnings,
@@ -495,7 +495,7 @@ impl FilesTold {
         }
     }
 
-    /// An answer that is wanted in a file alone needs one, and one that has a file can be written there.
+    /// Refuses a child that writes to a file alone and names none, or whose file it cannot write.
     fn require_output(&self, agent: &str, folder: &Path) -> Result<(), EngineError> {
         let Some(output) = &self.output else {
             let message = format!("`{agent}` has `outputMode: file-only` but no output file");

@@ -68,7 +68,7 @@ pub(crate) fn require_owner(run: &LoadedRun, token: &str) -> Result<(), EngineEr
         .hint("the answer to `action: run` named it; `action: show` needs no token"))
 }
 
-/// The name of the result that a run has now: another one after it went on, the same however often it is asked for.
+/// Returns the name of the result that a run has now: the same for each caller, and another one after the run went on.
 fn delivery_of(run: &LoadedRun) -> Option<String> {
     let ended = run.state.ended?;
     let named = format!("{}\0{}\0{}", run.id, ended.wall, ended.boot);
@@ -118,7 +118,7 @@ pub(crate) fn told(runs: &RunJournal, run: &LoadedRun, token: Option<&str>) -> S
     }
 }
 
-/// Marks a result as one that arrived. Said twice it is said once.
+/// Marks a result as one that arrived; a second mark changes nothing.
 pub(crate) fn acknowledge(
     runs: &RunJournal,
     run: &LoadedRun,
