@@ -26,7 +26,7 @@ impl Args for AskedFields {
     fn augment_args(command: Command) -> Command {
         let fields = FLAGS.iter().map(|(row, flag)| {
             let takes = match row.takes {
-                // Of several words only those that are written in it are a help.
+                // A description in several words is a help only if it gives the words to write.
                 takes if takes.starts_with('`') => format!(" ({takes})"),
                 _ => row.flag_note.to_owned(),
             };

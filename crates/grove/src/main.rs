@@ -47,7 +47,7 @@ fn main() -> ExitCode {
             "could not write the output: {error}"
         )));
     }
-    // What could not be said of the cache changes nothing.
+    // A note about the cache that could not be written changes nothing.
     let _ = notes.finish();
     let code = match written {
         Err(output::Unwritten::Data(_)) => ErrorKind::Internal.exit_code(),

@@ -160,7 +160,7 @@ impl Output {
     pub(crate) fn patch(&mut self, bytes: &[u8]) {
         if self.data_width.is_some() {
             for line in String::from_utf8_lossy(bytes).split_inclusive('\n') {
-                // The end of a line in the form of Windows is a difference to see.
+                // A line ending of Windows is a difference to see.
                 let text = line.strip_suffix('\n');
                 self.data
                     .extend_from_slice(visible(text.unwrap_or(line)).as_bytes());

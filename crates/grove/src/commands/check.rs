@@ -359,7 +359,7 @@ impl<'a> Wanted<'a> {
         } = self.only;
         let weighs = match self.severity {
             Some(severity) => finding.severity == severity,
-            // A kind that was asked for is wanted whatever it weighs.
+            // A code that was asked for is wanted at any severity.
             None => finding.needs_attention() || !codes.is_empty(),
         };
         let is_name = |name: &String| owner.is_some_and(|owner| owner.is_called(snapshot, name));

@@ -113,7 +113,7 @@ fn rows(settings: &Settings) -> Vec<Row> {
                 set_in: enabled.origin.clone().map_or(SetIn::Default, SetIn::Line),
             });
         }
-        // Names are shown, values never. A name without a value may be a value without a name.
+        // Names are shown, values never. A name without a value is left out, since it may be a value that lost its name.
         let set = entry.env.iter().filter(|(_, value)| !value.is_empty());
         let names: Vec<&String> = set.map(|(name, _)| name).collect();
         for (what, shown) in [
@@ -137,7 +137,7 @@ fn rows(settings: &Settings) -> Vec<Row> {
     rows
 }
 
-/// A provider; of its key only where it is.
+/// The rows of a provider; of its key only the place.
 fn provider_rows((name, provider): (&String, &Sourced<ProviderEntry>)) -> Vec<Row> {
     let entry = &provider.value;
     let key = entry.key.as_ref().map(KeyPlace::shown);

@@ -106,7 +106,7 @@ impl HostView {
         )
     }
 
-    /// A host's view, of what was looked at with its eyes.
+    /// A host's view, of a look by the host's rules.
     pub(super) fn of_host(looked: &Looked, host: Host) -> Self {
         let listing = host_lists::listing(&looked.look, &host, None);
         let shown = listing.shown.iter().map(|one| {
@@ -207,7 +207,7 @@ pub(super) fn all(looked: &Looked) -> Vec<HostView> {
     views
 }
 
-/// Looks with the eyes of a host, at agents too where its rules for them are known.
+/// Looks by the rules of a host, at agents too where its rules for them are known.
 fn look_as(environment: &Environment, host: &Host, all: bool) -> Looked {
     let request = Request {
         view: View::Host(host.name.clone()),

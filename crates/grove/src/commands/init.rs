@@ -91,7 +91,7 @@ pub(super) fn run(
         out.line(&format!("  {}", step.command));
         out.line(&format!("      {}", step.why));
     }
-    // Where it was offered, it has been read.
+    // At a terminal it was offered, and so shown already.
     if !has_key(&providers) && !out.can_ask() {
         first_provider::print(&environment, out);
     }
@@ -199,9 +199,9 @@ fn offer(environment: &Environment, hosts: &[FoundHost], yes: bool, out: &mut Ou
         out.line(&format!("Grove's MCP server for {}:", host.title));
         let entry = entry_of(entry, yes);
         let ended = mcp_install::run(environment, &McpCommand::Install { entry }, out)?;
-        // What came of it stands before whatever is said next.
+        // Its output stands before what is said next.
         out.flush();
-        // A person who does not want it has what they wanted.
+        // A person who declines has what they wanted.
         if yes && ended != 0 {
             code = ErrorKind::Finding.exit_code();
         }

@@ -62,7 +62,7 @@ use crate::process_environment;
 /// The outcome of a command: an exit code, or an error.
 pub(crate) type Outcome = Result<u8, CommandError>;
 
-/// Runs what was typed; leaves behind what looked, if anything did.
+/// Runs what was typed; `looked` keeps the library that looked, if one did.
 pub(crate) fn run(
     arguments: Vec<OsString>,
     looked: &mut Option<Looked>,

@@ -10,7 +10,7 @@ use super::{entry_listing, path_text, unread};
 use crate::args::Look;
 use crate::command_error::CommandError;
 
-/// Several skills bear a name: the commands that tell them apart.
+/// The error if several skills bear a name, with the commands that tell them apart.
 pub(super) fn ambiguous(
     snapshot: &Snapshot,
     command: &str,
@@ -82,7 +82,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Nothing bears a name: what is near, or that it was not read.
+/// The error if no skill bears a name: what is near, or that it was not read.
 pub(super) fn unknown(snapshot: &Snapshot, name: &str, near: &[String]) -> CommandError {
     if let Some(reason) = address::unread(snapshot, name) {
         return CommandError::finding(reason.message).hint(reason.fix);

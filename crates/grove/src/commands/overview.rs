@@ -140,7 +140,7 @@ fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
         }
     }
     for view in views {
-        // Of Grove's own nothing is out of reach: closed entries lead to it.
+        // Nothing in Grove's own catalog is out of reach: closed entries lead to it.
         let row = view.counts();
         let (left_out, named) = (row.not_shown, row.name_only);
         if view.host.is_some() && left_out > 0 {

@@ -96,7 +96,7 @@ pub(super) fn told_tokens(skill: &Skill) -> usize {
     tokens::count(skill.name()) + tokens::count(description)
 }
 
-/// About what the instructions take, from the size of the file: nothing is read for it.
+/// Estimates the tokens of the instructions from the size of the file: nothing is read for it.
 pub(super) fn body_tokens(skill: &Skill) -> usize {
     if skill.content.is_refused() {
         return 0;

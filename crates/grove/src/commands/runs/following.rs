@@ -56,8 +56,8 @@ enum Left {
 }
 
 impl Left {
-    /// The exit code. A run that goes on has come to nothing yet, so that it is never 0; of a signal it is what shells
-    /// know it by.
+    /// Returns the exit code. It is never 0 for a run that goes on, since that has no result yet; for a signal it is the
+    /// code that shells use.
     fn exit_code(self) -> u8 {
         match self {
             Self::Over => 0,
@@ -96,7 +96,7 @@ impl Following<'_> {
             }
             return Ok(exit_code(&state));
         }
-        // A reader who has read it has it: a result that could not be written stays unacknowledged.
+        // A result counts as read once it is written; one that could not be written stays unacknowledged.
         if out.flush() {
             runs.wish(run, Wish::Acknowledge)?;
         }

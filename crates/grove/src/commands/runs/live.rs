@@ -29,7 +29,7 @@ pub(super) use watching::watch;
 
 /// The time between two frames.
 const FRAME: Duration = Duration::from_millis(40);
-/// Between two looks into logs.
+/// The time between two looks into logs.
 const LOGS: Duration = Duration::from_millis(120);
 /// A frame is not older than this: its times go on.
 const TICK: Duration = Duration::from_secs(1);

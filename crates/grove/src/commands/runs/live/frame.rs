@@ -255,7 +255,7 @@ fn summary(run: &LiveRun<'_>, columns: usize) -> Line {
     line
 }
 
-/// Adds how many are how far, and a mark where there is no room for all of it.
+/// Adds the number of children in each state, and a mark where there is no room for all of it.
 fn push_counts<'a>(
     line: &mut Line,
     before: &str,

@@ -14,9 +14,9 @@ use crate::commands::Outcome;
 use crate::output::{Output, reader_is_gone};
 use grove_engine::RunJournal;
 
-/// Runs that are shown at a time; of others it is said that they are there.
+/// Runs that are shown at a time; the number of the others is shown.
 const MOST: usize = 24;
-/// Of runs that were over before.
+/// The most runs that were over before the view began.
 const NEWEST: usize = 5;
 
 const MANNER: Manner = Manner {
@@ -163,7 +163,7 @@ impl Watching<'_> {
             ..RunFilter::default()
         };
         let mut found = self.runs.runs(&open)?;
-        // A terminal that shows nothing says less than one with what was last.
+        // The last runs say more than an empty terminal.
         if !self.has_looked && !is_plain {
             let newest = self.runs.runs(&newest)?;
             found.extend(newest.into_iter().filter(|row| row.ended_at.is_some()));
@@ -188,7 +188,7 @@ impl Watching<'_> {
     }
 }
 
-/// Says what an event is and how far it brought whom, in lines.
+/// Prints an event, and each child whose state it changed, in lines.
 fn say(
     run: &WatchedRun,
     event: &Event,
