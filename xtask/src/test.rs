@@ -143,7 +143,7 @@ fn cargo_test(arguments: &[String], run: Run, account: &Path) -> Result<(), Stri
     step::show("cargo test", &mut cargo, CARGO_LIMIT)
 }
 
-/// `cargo xtask closed`: what the tests of failing closed try a little of, as much as was promised.
+/// `cargo xtask closed`: the tests of failing closed, with as many tries as were promised instead of a few.
 pub(crate) fn closed(arguments: Arguments) -> Result<(), String> {
     arguments.finish()?;
     let mut cargo = workspace::cargo();

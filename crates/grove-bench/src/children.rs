@@ -21,11 +21,11 @@ use crate::table::{self, number};
 use grove_testkit::task::arguments::Arguments;
 
 const KEY: &str = "a-key-of-the-benchmark";
-/// Before the number of a task: a word that no program says by itself.
+/// The word before the number of a task, which no program says by itself.
 const MARK: &str = "bench-errand-";
 /// The longest time that anything may take.
 const LIMIT: Duration = Duration::from_mins(5);
-/// While the last child starts the first one still waits.
+/// The model holds its answers so long for each child that the first still waits while the last one starts.
 const HOLD_MS_EACH: u64 = 40;
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {

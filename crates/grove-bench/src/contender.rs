@@ -1,4 +1,4 @@
-//! Those who take part in a benchmark, each with a fair share of the rounds.
+//! The contenders of a benchmark, each with a fair share of the rounds.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -25,13 +25,13 @@ type Runner = Box<dyn FnMut() -> Result<(Duration, usize), String>>;
 /// The counter of the system calls of one run.
 type Counter = Box<dyn Fn(&Path) -> Result<Counts, String>>;
 
-/// One who is measured.
+/// A contender that is measured.
 pub(crate) struct Contender {
     pub(crate) name: &'static str,
     /// The name of the contender that is this one's floor.
     pub(crate) floor: &'static str,
     samples: Samples,
-    /// The next run, or the reason why there are no numbers.
+    /// The runner, or the reason why there are no numbers.
     runner: Result<Runner, String>,
     counter: Counter,
     n_turns: u32,
@@ -39,7 +39,7 @@ pub(crate) struct Contender {
     fastest: Duration,
 }
 
-/// All who take part, prepared for the library in `root`.
+/// All contenders, prepared for the library in `root`.
 pub(crate) fn all(root: &Path) -> Vec<Contender> {
     let pi = PiLoader::start(root).map(|mut loader| -> Runner { Box::new(move || loader.load()) });
     let here = Work::ALL.map(|work| {

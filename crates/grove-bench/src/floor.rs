@@ -132,7 +132,7 @@ impl Walk {
         }
     }
 
-    /// Lists groups until every group is listed, by whomever.
+    /// Lists groups until every group is listed, by this thread or the other.
     fn take_part(&self, buffers: &mut Buffers) {
         while let Some(group) = self.next_group() {
             let listed = self.list(&group, buffers);

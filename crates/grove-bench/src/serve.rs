@@ -20,7 +20,7 @@ use grove_testkit::task::workspace;
 
 const N_SKILLS: usize = 1_000;
 const N_AGENTS: usize = 100;
-/// Beside each skill, so that a whole list hashes 64 MiB.
+/// The size of the file beside each skill, so that a whole list hashes 64 MiB.
 const FILE_BYTES: usize = 64 << 10;
 /// The time for which the idle server is watched.
 const IDLE: Duration = Duration::from_secs(10);
@@ -266,7 +266,7 @@ impl<'a> Client<'a> {
     }
 }
 
-/// A server that looks for no agents would be idle.
+/// Fails if no agent is served, since such a server would be idle.
 fn require_agents(client: &Client<'_>) -> Result<(), String> {
     let page = client.ask("prompts/list", &json!({}))?;
     let prompts = page["prompts"].as_array().ok_or("no prompts")?;

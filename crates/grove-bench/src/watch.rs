@@ -30,7 +30,7 @@ const TOLD: &[u8] = b"You work.";
 const ROWS: usize = 50;
 /// Ticks of the clock that processes are charged by.
 const TICKS_PER_SECOND: f64 = 100.0;
-/// A mark that is not shown after this is not shown.
+/// A mark that is not shown within this time counts as lost.
 const LIMIT: Duration = Duration::from_secs(5);
 /// The longest time that an event may take to another terminal, in milliseconds.
 const OWED_MS: f64 = 100.0;
@@ -259,7 +259,7 @@ fn measure(
     let percent = spent / TICKS_PER_SECOND / began.elapsed().as_secs_f64() * 100.0;
     let mut samples = Samples::default();
     for mark in 0..marks {
-        // At every distance from the frame before.
+        // The marks come at different times after a frame.
         let pause = u64::try_from(mark * 13 % 60).map_err(|error| error.to_string())?;
         std::thread::sleep(Duration::from_millis(pause));
         let (call, word) = (format!("mark-{mark}"), format!("seen-{mark}-"));
