@@ -454,8 +454,7 @@ impl Engine {
     pub fn cancel_awaited(&self, run: &str) {
         if let Ok(runs) = self.journal() {
             stop_run(&runs.store, run, "a host");
-            // Wakes only a supervisor that is there, which works on this very run. Where there is none, the next look
-            // starts one.
+            // Only a supervisor that works on this very run is woken; where there is none, the next look starts one.
             grove_runs::wake(&runs.places, &runs.surroundings(), run);
         }
     }

@@ -87,8 +87,7 @@ pub(crate) fn start_or_wake(
         // A supervisor that is gone already has found another one, which knows the keys.
         let _ = input.write_all(&text);
     }
-    // A process that lives long reaps the supervisor; a short one does not wait for it, nor does one without a thread for
-    // it.
+    // A long-lived process reaps it in a thread; a short one, or one without a thread to spare, does not wait for it.
     drop(std::thread::Builder::new().spawn(move || started.wait()));
     Ok(Woken::Nobody)
 }
@@ -166,8 +165,7 @@ pub fn passed_on(environment: &Environment) -> Vec<(String, String)> {
     allowed_variables(&variables.collect::<Vec<_>>())
 }
 
-/// Raises the limit of open files: a thousand children are thousands of descriptors. Commands get the usual limit back
-/// from their keepers.
+/// Raises the limit of open files, since 1,000 children take thousands. Keepers give commands the usual limit back.
 fn allow_many_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
