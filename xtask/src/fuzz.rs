@@ -14,7 +14,7 @@ use grove_testkit::process::{self, Ending, Finished};
 use grove_testkit::task::arguments::Arguments;
 use grove_testkit::task::{step, workspace};
 
-/// How cargo-fuzz instruments, without its flags for the nightly toolchain.
+/// The instrumentation of cargo-fuzz, without its flags for the nightly toolchain.
 const INSTRUMENTATION: [&str; 9] = [
     "--cfg=fuzzing",
     "-Cpasses=sancov-module",
@@ -33,7 +33,7 @@ const INSTRUMENTATION: [&str; 9] = [
 
 const BUILD_LIMIT: Duration = Duration::from_mins(30);
 
-/// What libFuzzer may need after its time is up: the last input and the report.
+/// The time that libFuzzer may need after its time is up: for the last input and the report.
 const GRACE: Duration = Duration::from_mins(3);
 
 /// The code with which libFuzzer ends when an input took longer than it may.
@@ -47,7 +47,7 @@ const MEMORY: &str = "-rss_limit_mb=2048";
 /// Inputs that are kept in the repository stay small.
 const LONGEST_KEPT_INPUT: &str = "-max_len=2000";
 
-/// What to do beside fuzzing itself.
+/// The options beside the target.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
     seconds: u64,
@@ -55,7 +55,7 @@ pub(crate) struct Options {
     keep: bool,
     /// Show libFuzzer's own output as it comes.
     verbose: bool,
-    /// How the run is made like the last one; none means one that begins somewhere new.
+    /// The seed of a run that is like the last one; none for a run that begins somewhere new.
     like_last: Option<LikeLast>,
 }
 
@@ -63,9 +63,9 @@ pub(crate) struct Options {
 /// reaches new code depends on them.
 #[derive(Debug, Clone, Copy)]
 struct LikeLast {
-    /// Where the mutations start.
+    /// The seed with which the mutations start.
     seed: u32,
-    /// How many inputs are tried at most, so that a faster machine looks no further than others.
+    /// The largest number of inputs that are tried, so that a faster machine looks no further than others.
     runs: Option<u64>,
 }
 
@@ -131,7 +131,7 @@ fn fuzz_with(
     }
 }
 
-/// Why a run failed.
+/// The reason why a run failed.
 enum Failure {
     /// An input took too long, and did not when it was tried again.
     SlowOnce(String),
@@ -198,7 +198,7 @@ fn reproduce_with(program: &Path, input: &Path) -> Result<(), String> {
     step::show("the fuzz target", &mut command, GRACE)
 }
 
-/// How it ended, and whether that is well.
+/// Runs it, and returns how it ended and whether that is well.
 fn execute(
     command: &mut Command,
     limit: Duration,
@@ -275,7 +275,7 @@ fn host_triple() -> Result<String, String> {
     Ok(host.ok_or("rustc does not say its host")?.to_owned())
 }
 
-/// Where inputs come from and go to.
+/// The folders that inputs come from and go to.
 #[derive(Debug)]
 struct Folders {
     /// Inputs of earlier runs on this machine; libFuzzer writes new ones here.
@@ -325,8 +325,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    /// What comes of a program that says once that an input was too slow, and says so again with code `again` when
-    /// it gets the input alone; and how often it was started to fuzz.
+    /// Returns the outcome of a program that says once that an input was too slow, and says so again with code `again`
+    /// when it gets the input alone; and the number of times that it was started to fuzz.
     fn outcome(again: i32) -> (Result<(), String>, usize) {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);

@@ -62,7 +62,7 @@ fn export(tried: &Path, page: &Path) -> Result<(), String> {
 
 fn photograph(page: &Path, scheme: &str, width: u32, picture: &Path) -> Result<(), String> {
     let profile = tempfile::tempdir().map_err(|error| error.to_string())?;
-    // No window is narrower than 500; a frame in one is.
+    // A window is at least 500 wide; a frame in one may be narrower.
     let framed = profile.path().join("frame.html");
     let markup = format!(
         "<!doctype html><body style=\"margin:0\"><iframe src=\"file://{}\" style=\"width:{width}px;height:2000px;border:0\"></iframe>",

@@ -1,4 +1,4 @@
-//! `cargo xtask nemesis`: what the tests show at a few points, at all of them and often.
+//! `cargo xtask nemesis`: the tests that kill processes, at all points and often instead of at a few.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use grove_testkit::task::{step, workspace};
 
 /// Some dozen cases, of which some wait for a program's own patience.
 const LIMIT: Duration = Duration::from_hours(1);
-/// The engines that are tried, with commas between them: what differs is said, in place of failing.
+/// The variable with the engines to try, with commas between them: a difference is reported and does not fail.
 const REPORT: &str = "GROVE_TABLE_REPORT";
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {

@@ -22,7 +22,7 @@ const CARGO_LIMIT: Duration = Duration::from_hours(1);
 /// Long enough to see every seed and some thousand mutations of each.
 const FUZZ_SECONDS: u64 = 20;
 
-/// What is fuzzed, with the number of inputs that two cores try in about that time.
+/// The targets that are fuzzed, with the number of inputs that two cores try in about that time.
 const FUZZED: [(&str, &str, u64); 7] = [
     ("frontmatter", "fuzz frontmatter", 120_000),
     ("agent", "fuzz agent", 130_000),
@@ -143,7 +143,7 @@ fn cargo_test(arguments: &[String], run: Run, account: &Path) -> Result<(), Stri
     step::show("cargo test", &mut cargo, CARGO_LIMIT)
 }
 
-/// `cargo xtask closed`: what the tests of failing closed try a little of, as much as was promised.
+/// `cargo xtask closed`: the tests of failing closed, with as many tries as were promised instead of a few.
 pub(crate) fn closed(arguments: Arguments) -> Result<(), String> {
     arguments.finish()?;
     let mut cargo = workspace::cargo();

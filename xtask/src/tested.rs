@@ -13,7 +13,7 @@ use grove_testkit::task::{step, workspace};
 /// Listing the files of the repository takes no time.
 const LIST_LIMIT: Duration = Duration::from_mins(1);
 
-/// What is run: alone, or against the programs that Grove is compared with.
+/// The tests that are run: alone, or against the programs that Grove is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Run {
     Alone,
@@ -48,7 +48,7 @@ pub(crate) fn remember() -> Result<(), String> {
         .map_err(|error| format!("cannot write {}: {error}", mark.display()))
 }
 
-/// Whether the files as they are have passed alone, but for the tests in the account.
+/// Returns true if the files as they are have passed alone, but for the tests in the account.
 pub(crate) fn is_remembered() -> bool {
     let now = files(&workspace::root());
     fs::read_to_string(mark()).is_ok_and(|before| now.is_ok_and(|now| now == before))

@@ -1,4 +1,4 @@
-//! What the tests and benchmarks compare with, installed into `target/test-tools`.
+//! Programs that the tests and benchmarks compare with, installed into `target/test-tools`.
 //!
 //! Every install is idempotent: a marker holds the version it was made for. Nothing is installed
 //! outside that folder but `strace`, `tmux`, `faketime` and Python itself, which only the system's package manager has.

@@ -19,7 +19,7 @@ use crate::visible::{link_for_claude, listing, make_folder};
 use grove_testkit::task::arguments::Arguments;
 use grove_testkit::task::workspace;
 
-/// What a list tells of a collection.
+/// The number of skills of a collection that a list names and describes.
 #[derive(Debug, Clone, Copy)]
 struct Told {
     named: usize,
@@ -93,7 +93,7 @@ fn pairs() -> Result<Vec<Pair>, String> {
                 continue;
             };
             let measure = host.budget.measure;
-            // What the host's own skills take is nobody else's.
+            // The host's own skills take room that Grove cannot have either.
             let own = told
                 .budget
                 .used

@@ -102,7 +102,7 @@ fn make_agents(folder: &Path, skills: &GeneratedLibrary) -> Result<(), String> {
     Ok(())
 }
 
-/// A program that finds nothing would be fast.
+/// Fails if something is not found, since a program that finds nothing would be fast.
 fn require(
     command: &mut std::process::Command,
     mut words: impl Iterator<Item = String>,

@@ -15,7 +15,7 @@ use crate::table::{self, number};
 use grove_testkit::task::arguments::Arguments;
 use grove_testkit::task::workspace;
 
-/// What the design owes for 10,000 skills.
+/// The most milliseconds that the design allows for 10,000 skills.
 const OWED_MS: f64 = 10.0;
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {

@@ -21,11 +21,11 @@ use crate::table::{self, number};
 use grove_testkit::task::arguments::Arguments;
 
 const KEY: &str = "a-key-of-the-benchmark";
-/// Before the number of a task: a word that no program says by itself.
+/// The word before the number of a task, which no program says by itself.
 const MARK: &str = "bench-errand-";
-/// How long anything may take.
+/// The longest time that anything may take.
 const LIMIT: Duration = Duration::from_mins(5);
-/// While the last child starts the first one still waits.
+/// The model holds its answers so long for each child that the first still waits while the last one starts.
 const HOLD_MS_EACH: u64 = 40;
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
@@ -76,7 +76,7 @@ impl Measured {
     }
 }
 
-/// A model that keeps everybody waiting until all have asked, and then tells each what it asked for.
+/// A model that keeps every child waiting until all have asked, and then tells each what it asked for.
 fn patient_model(count: usize) -> Result<ModelServer, String> {
     let hold = 2_000 + HOLD_MS_EACH * count as u64;
     let script = Script::chosen_by(move |_, request: &Request| ScriptedReply {
@@ -281,7 +281,7 @@ impl Drop for OurSupervisor {
     }
 }
 
-/// What each has of so many kibibytes.
+/// Returns the share of each child in so many kibibytes, in mebibytes.
 fn mebibytes_each(kibibytes: u64, count: usize) -> f64 {
     let each = kibibytes.checked_div(count as u64).unwrap_or_default();
     f64::from(u32::try_from(each).unwrap_or(u32::MAX)) / 1024.0

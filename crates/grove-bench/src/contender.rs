@@ -1,4 +1,4 @@
-//! Those who take part in a benchmark, each with a fair share of the rounds.
+//! The contenders of a benchmark, each with a fair share of the rounds.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::work::{Prepared, Work};
 /// The name of the peer, with the version that is installed.
 pub(crate) const PI: &str = "pi 0.87.1";
 
-/// What a slow contender may take of one size; it still has its `FEWEST_TURNS`.
+/// The time that a slow contender may take for one size; it still has its `FEWEST_TURNS`.
 const BUDGET: Duration = Duration::from_secs(20);
 const FEWEST_TURNS: u32 = 3;
 
@@ -22,16 +22,16 @@ const TURN: Duration = Duration::from_millis(25);
 
 /// One run: the time it took and the skills it found.
 type Runner = Box<dyn FnMut() -> Result<(Duration, usize), String>>;
-/// How the system calls of one run are counted.
+/// The counter of the system calls of one run.
 type Counter = Box<dyn Fn(&Path) -> Result<Counts, String>>;
 
-/// One who is measured.
+/// A contender that is measured.
 pub(crate) struct Contender {
     pub(crate) name: &'static str,
     /// The name of the contender that is this one's floor.
     pub(crate) floor: &'static str,
     samples: Samples,
-    /// Why there are no numbers, once that is so.
+    /// The runner, or the reason why there are no numbers.
     runner: Result<Runner, String>,
     counter: Counter,
     n_turns: u32,
@@ -39,7 +39,7 @@ pub(crate) struct Contender {
     fastest: Duration,
 }
 
-/// All who take part, prepared for the library in `root`.
+/// All contenders, prepared for the library in `root`.
 pub(crate) fn all(root: &Path) -> Vec<Contender> {
     let pi = PiLoader::start(root).map(|mut loader| -> Runner { Box::new(move || loader.load()) });
     let here = Work::ALL.map(|work| {
@@ -101,8 +101,7 @@ impl Contender {
         }
     }
 
-    /// How many turns fit in the budget, by the fastest run so far: the first may have been
-    /// disturbed.
+    /// Returns the number of turns that fit in the budget, by the fastest run so far: the first may have been disturbed.
     fn n_affordable_turns(&self, n_rounds: u32) -> u32 {
         let turn = self.fastest.max(TURN);
         let fitting = BUDGET.as_nanos() / turn.as_nanos();

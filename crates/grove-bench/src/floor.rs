@@ -25,7 +25,7 @@ const SUFFIX: &[u8] = b"/SKILL.md\0";
 /// The longest name a directory entry can have.
 const NAME_BYTES: usize = 255;
 
-/// What is done with each `SKILL.md`.
+/// The system calls that are made for each `SKILL.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Probe {
     /// Open it, read it with one call, close it.
@@ -34,7 +34,7 @@ pub(crate) enum Probe {
     Check,
 }
 
-/// What a walk saw.
+/// The numbers of skills and bytes that a walk saw.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) n_skills: usize,
@@ -78,7 +78,7 @@ impl Floor {
     }
 }
 
-/// What each thread reads into, over and over.
+/// The buffers that each thread reads into, over and over.
 #[derive(Debug)]
 struct Buffers {
     listing: Vec<MaybeUninit<u8>>,
@@ -132,7 +132,7 @@ impl Walk {
         }
     }
 
-    /// Lists groups until every group is listed, by whomever.
+    /// Lists groups until every group is listed, by this thread or the other.
     fn take_part(&self, buffers: &mut Buffers) {
         while let Some(group) = self.next_group() {
             let listed = self.list(&group, buffers);

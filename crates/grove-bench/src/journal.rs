@@ -130,7 +130,7 @@ fn leased() -> Fact {
     }
 }
 
-/// What a child does over and over: an answer, a call, its result.
+/// Returns a step that a child repeats: an answer, a call, its result.
 fn fact(number: usize) -> Fact {
     let (of, epoch) = (first(), 1);
     let call = CallId(format!("call-{}", number / 3));
@@ -278,7 +278,7 @@ fn list(folder: &Path, n_runs: usize) -> Result<(), String> {
     let state = home.join(".local/state/grove");
     std::fs::create_dir_all(&state).map_err(|error| error.to_string())?;
     let store = Store::open(&state.join("runs.db")).map_err(|error| error.to_string())?;
-    // Stopped before anybody took them: two events each, and over.
+    // The runs are stopped before any process takes them: two events each, and over.
     let (done, waiting) = mpsc::channel();
     for number in 0..n_runs {
         let id = format!("{number:010}");

@@ -11,8 +11,8 @@ pub(crate) fn cold(root: &Path) -> Result<Done, String> {
     looked(library(root, None))
 }
 
-/// What a new process does that finds the stored state of an earlier one in the folder `state`:
-/// loads it, checks it against the files and gives the same answer as `cold`.
+/// The work of a new process that finds the stored state of an earlier one in the folder `state`: it loads it, checks it
+/// against the files and gives the same answer as `cold`.
 pub(crate) fn warm(root: &Path, state: &Path) -> Result<Done, String> {
     looked(library(root, Some(state)))
 }
@@ -30,7 +30,7 @@ pub(crate) fn load(root: &Path, state: &Path) -> Result<Loaded, String> {
     }
 }
 
-/// What happens at every turn: the snapshot is checked against the files, none of which changed.
+/// The work of every turn: the snapshot is checked against the files, none of which changed.
 pub(crate) fn verify(loaded: &mut Loaded) -> Result<Done, String> {
     usable(&mut loaded.0).map(Done::found)
 }

@@ -1,4 +1,4 @@
-//! The search everybody has: BM25 over lower-case words, with the usual constants and stop words.
+//! The usual search: BM25 over lower-case words, with the usual constants and stop words.
 #![expect(
     clippy::cast_precision_loss,
     reason = "counts of words and texts are small"

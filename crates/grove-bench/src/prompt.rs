@@ -78,7 +78,7 @@ pub(crate) fn child(home: &Path, only_prepare: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Every open of the prompts is that of a file they are made of, and nothing is listed.
+/// Fails unless the prompts open only the files that they are made of, and list nothing.
 fn count_opens(home: &Path) -> Result<(), String> {
     let counts = system_calls::of_child(CHILD, home)?;
     let count = |name: &str| counts.get(name).copied().unwrap_or_default();

@@ -14,7 +14,7 @@ use crate::table::{self, number};
 use grove_testkit::task::arguments::Arguments;
 use grove_testkit::task::workspace;
 
-/// What the design owes for 10,000 skills.
+/// The most milliseconds that the design allows for 10,000 skills.
 const OWED_MS: f64 = 15.0;
 /// Far more than any reload takes.
 const LIMIT: Duration = Duration::from_secs(10);

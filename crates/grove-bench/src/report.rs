@@ -1,4 +1,4 @@
-//! What was measured of one library, as a table or as JSON. Ratios are made of minima.
+//! The report of one library, as a table or as JSON. Ratios are made of minima.
 #![expect(
     clippy::cast_precision_loss,
     reason = "counts of skills and calls are far below the precision of a float"
@@ -133,7 +133,7 @@ impl Report {
         Some(row.minimum_ms()? / self.minimum_of(row.floor)?)
     }
 
-    /// How many times pi's time this one's fits into.
+    /// Returns the factor by which pi takes longer.
     fn pi_ratio(&self, row: &Row) -> Option<f64> {
         Some(self.minimum_of(PI)? / row.minimum_ms()?)
     }

@@ -30,7 +30,7 @@ impl Samples {
         sorted.get(at).map(|time| ms(*time))
     }
 
-    /// The longest.
+    /// Returns the longest time.
     pub(crate) fn maximum_ms(&self) -> Option<f64> {
         self.times.iter().max().map(|time| ms(*time))
     }

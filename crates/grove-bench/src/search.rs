@@ -138,7 +138,7 @@ fn search(grove: &Path, home: &Path, root: &Path, task: &str) -> Command {
     command
 }
 
-/// What looking at the library alone costs.
+/// The command that only looks at the library, to measure that alone.
 fn look_only(grove: &Path, home: &Path, root: &Path) -> Command {
     let mut command = isolated(grove, home);
     command.args(["skills", "roots", "--json", "--all", "--root"]);

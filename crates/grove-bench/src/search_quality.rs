@@ -88,7 +88,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// What is asked of a first result at least: its share of what was asked, and the same without its best word.
+/// The least that a first result has to have: its share of what was asked, and the same without its best word.
 const SETTINGS: [(f32, f32); 9] = [
     (0.19, 0.0),
     (0.16, 0.05),
@@ -101,7 +101,7 @@ const SETTINGS: [(f32, f32); 9] = [
     (0.25, 0.1),
 ];
 
-/// How often nothing fits well, for tasks that some skill serves and for others; and how often it would with other
+/// Prints how often nothing fits well, for tasks that some skill serves and for others; and how often it would with other
 /// settings, for the half that may be tuned on.
 fn print_doubt(
     library: &mut Library,
@@ -209,7 +209,7 @@ fn is_hit(task: &Task, answer: &[String], depth: usize) -> bool {
     first.any(|name| task.expected.contains(name))
 }
 
-/// A task whose answer is not there would count as a failure of everybody.
+/// Fails if the answer of a task is not there, since that would count as a failure of every search.
 fn require_expected(tasks: &[Task], snapshot: &Snapshot) -> Result<(), String> {
     let is_there = |name: &String| snapshot.skills.iter().any(|skill| skill.name() == name);
     let missing = tasks

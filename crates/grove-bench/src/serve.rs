@@ -1,5 +1,5 @@
 //! `cargo xtask bench serve`: how long a small request over MCP takes alone, and while `skills/list` of a thousand
-//! skills is answered for another client; and what the server takes when nobody asks, with agents watched.
+//! skills is answered for another client; and what the server takes when no client asks, with agents watched.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -20,11 +20,11 @@ use grove_testkit::task::workspace;
 
 const N_SKILLS: usize = 1_000;
 const N_AGENTS: usize = 100;
-/// Beside each skill, so that a whole list hashes 64 MiB.
+/// The size of the file beside each skill, so that a whole list hashes 64 MiB.
 const FILE_BYTES: usize = 64 << 10;
-/// How long the server is watched doing nothing.
+/// The time for which the idle server is watched.
 const IDLE: Duration = Duration::from_secs(10);
-/// How long anything may take.
+/// The longest time that anything may take.
 const LIMIT: Duration = Duration::from_mins(1);
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
@@ -266,7 +266,7 @@ impl<'a> Client<'a> {
     }
 }
 
-/// A server that looks for no agents would be idle.
+/// Fails if no agent is served, since such a server would be idle.
 fn require_agents(client: &Client<'_>) -> Result<(), String> {
     let page = client.ask("prompts/list", &json!({}))?;
     let prompts = page["prompts"].as_array().ok_or("no prompts")?;

@@ -71,7 +71,7 @@ pub(crate) fn real_collections() -> Result<Vec<(String, Snapshot)>, String> {
     named.collect()
 }
 
-/// A catalog for somebody who has used nothing yet.
+/// A request of a catalog for a person who has used nothing yet.
 pub(crate) fn request(style: Style, budget: Budget) -> Request<'static> {
     static UNUSED: BTreeMap<String, u32> = BTreeMap::new();
     Request {

@@ -83,7 +83,7 @@ pub(crate) fn print(of_what: &str, measured: &[(&str, &Samples)]) {
     table::print(&["", "runs", "min ms", "median ms"], &rows);
 }
 
-/// A program that lists nothing would be fast.
+/// Fails if a skill is not listed, since a program that lists nothing would be fast.
 fn require_all_skills(grove: &Path, home: &Path, library: &GeneratedLibrary) -> Result<(), String> {
     let output = step::quiet("grove", &mut list_skills(grove, home), RUN_LIMIT)?;
     let text = output.stdout_text();
@@ -96,7 +96,7 @@ fn require_all_skills(grove: &Path, home: &Path, library: &GeneratedLibrary) -> 
     }
 }
 
-/// How long a process takes from its start to its end.
+/// Measures how long a process takes from its start to its end.
 pub(crate) fn time(command: &mut Command) -> Result<Duration, String> {
     process::capture(command, RUN_LIMIT)
         .map_err(|error| format!("cannot start: {error}"))?

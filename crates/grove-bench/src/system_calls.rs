@@ -1,4 +1,4 @@
-//! How many system calls a piece of work makes, counted by `strace` in a process of its own.
+//! The number of system calls of a piece of work, counted by `strace` in a process of its own.
 //!
 //! Counts do not depend on the load of the machine, so they are what a regression is seen by.
 //! Every process also starts, prepares and ends; a second process that does only that is counted

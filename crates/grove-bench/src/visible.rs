@@ -23,7 +23,7 @@ const SIZES: [usize; 4] = [52, 200, 1_000, 10_000];
 /// A description cut to fewer characters says less than a sentence.
 const READABLE: usize = 40;
 
-/// Who makes a list, in the order of the table.
+/// The makers of lists, in the order of the table.
 const LISTERS: [Lister; 5] = [
     Lister::Grove,
     Lister::Host("openclaw"),
@@ -32,7 +32,7 @@ const LISTERS: [Lister; 5] = [
     Lister::Host("copilot"),
 ];
 
-/// Whose list is looked at.
+/// The maker of a list that is looked at.
 #[derive(Debug, Clone, Copy)]
 enum Lister {
     Grove,
@@ -73,7 +73,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// What a model learns of a library.
+/// The skills of a library that a model learns of.
 #[derive(Debug)]
 struct Row {
     title: String,
@@ -155,7 +155,7 @@ fn own_row(home: &Path) -> Result<Row, String> {
     })
 }
 
-/// What a host tells its model of the skills in a home.
+/// Returns the list that a host gives its model of the skills in a home.
 pub(crate) fn listing(host: &Host, home: &Path) -> HostListing {
     let working = home.join("project");
     let environment = Environment {
@@ -198,7 +198,7 @@ fn host_row(name: &str, home: &Path) -> Result<Row, String> {
     })
 }
 
-/// How skills lie in their root.
+/// The arrangement of skills in their root.
 #[derive(Debug, Clone, Copy)]
 enum Layout {
     Flat,

@@ -1,5 +1,5 @@
 //! `cargo xtask bench watch`: what it costs to watch a run of 1,000 children that all do something, and how long after its
-//! commit a second terminal shows an event. The journal is prepared here, and everybody in it is this process.
+//! commit a second terminal shows an event. The journal is prepared here, and this process plays every child in it.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -30,11 +30,11 @@ const TOLD: &[u8] = b"You work.";
 const ROWS: usize = 50;
 /// Ticks of the clock that processes are charged by.
 const TICKS_PER_SECOND: f64 = 100.0;
-/// A mark that is not shown after this is not shown.
+/// A mark that is not shown within this time counts as lost.
 const LIMIT: Duration = Duration::from_secs(5);
-/// What an event may take to another terminal.
+/// The longest time that an event may take to another terminal, in milliseconds.
 const OWED_MS: f64 = 100.0;
-/// What watching may cost, in percent of a core.
+/// The largest cost of watching, in percent of a core.
 const OWED_PERCENT: f64 = 5.0;
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
@@ -203,7 +203,7 @@ fn turned(child: usize) -> Fact {
     }
 }
 
-/// Lets everybody but the first do something in turn, in the journal and in their logs.
+/// Lets every child but the first do something in turn, in the journal and in their logs.
 fn work(
     store: &Store,
     places: &RunPlaces,
@@ -259,7 +259,7 @@ fn measure(
     let percent = spent / TICKS_PER_SECOND / began.elapsed().as_secs_f64() * 100.0;
     let mut samples = Samples::default();
     for mark in 0..marks {
-        // At every distance from the frame before.
+        // The marks come at different times after a frame.
         let pause = u64::try_from(mark * 13 % 60).map_err(|error| error.to_string())?;
         std::thread::sleep(Duration::from_millis(pause));
         let (call, word) = (format!("mark-{mark}"), format!("seen-{mark}-"));
@@ -275,7 +275,7 @@ fn measure(
     Ok((percent, samples))
 }
 
-/// What a process was charged so far.
+/// Returns the ticks that a process was charged so far.
 fn ticks(pid: u32) -> Result<f64, String> {
     let stat =
         std::fs::read_to_string(format!("/proc/{pid}/stat")).map_err(|error| error.to_string())?;
@@ -338,7 +338,7 @@ impl Terminal {
         let Some(mut output) = output else { return };
         let mut portion = vec![0; 1 << 16];
         while let Ok(n @ 1..) = output.read(&mut portion) {
-            // Before the lock: somebody may be searching what was shown before.
+            // The time is taken before the lock, since another thread may be searching what was shown before.
             let at = Instant::now();
             let bytes = portion.get(..n).unwrap_or_default().to_vec();
             let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -348,7 +348,7 @@ impl Terminal {
         }
     }
 
-    /// When a text was shown.
+    /// Waits until a text was shown, and returns when that was.
     fn wait_for(&self, wanted: &str) -> Result<Instant, String> {
         let until = Instant::now() + LIMIT;
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What is measured in this process: the floors and our engine.
+//! Pieces of work that are measured in this process: the floors and our engine.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub(crate) type Prepared = Box<dyn FnMut() -> Result<Done, String>>;
 /// A finished piece of work.
 pub(crate) struct Done {
     pub(crate) n_skills: usize,
-    /// What was made; clearing it away is not part of the work.
+    /// The library that was made; clearing it away is not part of the work.
     pub(crate) kept: Option<Library>,
 }
 
@@ -59,7 +59,7 @@ impl Work {
         }
     }
 
-    /// The floor of the same work: whoever parses has to read, whoever only checks does not.
+    /// Returns the floor of the same work: work that parses has to read, work that only checks does not.
     pub(crate) fn floor(self) -> Self {
         match self {
             Self::FloorRead | Self::Cold => Self::FloorRead,

@@ -13,13 +13,13 @@ use sha2::{Digest as _, Sha256};
 use crate::error::EngineError;
 use crate::journal::RunJournal;
 
-/// What the payload of an envelope is.
+/// The media type of an envelope's payload.
 const PAYLOAD: &str = "application/vnd.in-toto+json";
-/// What a statement is.
+/// The type of an in-toto statement.
 const STATEMENT: &str = "https://in-toto.io/Statement/v1";
-/// What our statements say.
+/// The type of the predicate in our statements.
 const PREDICATE: &str = "urn:grove:ledger:1";
-/// What comes before an Ed25519 key in the form that every library of keys reads.
+/// The bytes before an Ed25519 key in the form that every library of keys reads.
 const KEY_FORM: [u8; 12] = [
     0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
 ];
@@ -70,7 +70,7 @@ fn subject(name: &str, digest: &Digest, bytes: &[u8]) -> Value {
     })
 }
 
-/// What DSSE signs: the payload with its type, each with its length, so that neither can pass for the other.
+/// The bytes that DSSE signs: the payload with its type, each with its length, so that neither can pass for the other.
 fn encoded_for_signing(payload: &str) -> Vec<u8> {
     let (of_type, of_payload) = (PAYLOAD.len(), payload.len());
     format!("DSSEv1 {of_type} {PAYLOAD} {of_payload} {payload}").into_bytes()

@@ -9,9 +9,9 @@ use grove_spec::text::one_line;
 /// A change in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeWords {
-    /// The change itself.
+    /// The change itself, in one line.
     pub done: String,
-    /// What follows from it, a line each.
+    /// The consequences of the change, a line each.
     pub notes: Vec<String>,
 }
 
@@ -24,7 +24,7 @@ impl ChangeWords {
             "disable" => State::Disabled,
             _ => State::Ok,
         };
-        // Of two of one name Grove uses one, and the copy is for somebody else.
+        // Grove uses one of two that share a name, so a copy may be shadowed: it is for another host.
         let is_expected =
             |state: State| state == expected || (action == "copy" && state == State::Shadowed);
         let is_as_asked = changed.state.is_none_or(is_expected);

@@ -40,7 +40,7 @@ impl From<ControlError> for EngineError {
 /// A child of a run that a wish was recorded for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WishedChild {
-    /// The run's id.
+    /// The id of the run.
     pub run: String,
     /// The child's place in its plan.
     pub node: NodeId,
@@ -119,7 +119,7 @@ impl RunJournal {
 /// The outcome of telling a run to stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StopOutcome {
-    /// The run's id.
+    /// The id of the run.
     pub run: String,
     /// Its state in words, where it had ended already.
     pub ended: Option<String>,

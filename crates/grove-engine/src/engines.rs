@@ -32,12 +32,12 @@ pub(crate) struct ChosenEngine {
     pub(crate) name: String,
     /// The program's file; none for the built-in one.
     pub(crate) program: Option<PathBuf>,
-    /// Said when nobody had chosen.
+    /// A line about the choice, where the person had not chosen.
     pub(crate) note: Option<String>,
 }
 
 impl ChosenEngine {
-    /// Why it cannot do what is asked of it, if it cannot.
+    /// Returns the reason why the program cannot do what is asked of it, if there is one.
     pub(crate) fn refusal(&self, has_recording: bool, has_schema: bool) -> Option<String> {
         let program = Program::named(&self.name)?;
         if has_recording && program.apis.is_empty() {
@@ -162,7 +162,7 @@ pub struct InstalledEngine {
     pub name: &'static str,
     /// The name of the program for people.
     pub title: &'static str,
-    /// Its file.
+    /// The file of the program.
     pub program: PathBuf,
     /// True if a login of its own was found.
     pub login: bool,
@@ -191,7 +191,7 @@ pub struct ProgramReport {
     pub title: &'static str,
     /// True if it is installed.
     pub installed: bool,
-    /// Its file.
+    /// The file of the program, where it is installed.
     pub program: Option<PathBuf>,
     /// The version that it says it has.
     pub version: Option<String>,
@@ -204,7 +204,7 @@ pub struct ProgramReport {
     /// The outcome of a turn, where one was tried.
     #[serde(rename = "try", skip_serializing_if = "Option::is_none")]
     pub trial: Option<ProgramTrial>,
-    /// Its capabilities.
+    /// The capabilities of the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub can: Option<Capabilities>,
     /// Features of the program that stay on.
@@ -248,7 +248,7 @@ pub fn report(environment: &Environment, try_each: bool) -> Result<EnginesReport
             .as_ref()
             .and_then(|file| runtime.block_on(version(environment, &keeper, file, VERSION_MS)));
         let is_set = |name: &&&str| models.variables.contains_key(**name);
-        // One that cannot be sent anywhere would ask the service that its login is for.
+        // A program whose address cannot be set would ask the service that its login is for.
         let trial = file.as_ref().filter(|_| try_each && program.can.base_url);
         let trial = trial.map(|file| {
             let tried = runtime.block_on(try_one(environment, &keeper, program, file));
@@ -334,15 +334,15 @@ fn version_of_package(file: &Path) -> Option<String> {
     Some(one_line(version))
 }
 
-/// What a program says its version is: the first word with digits and dots. It is asked in a home that is nobody's, since
-/// one writes to it even then.
+/// Returns the version that a program says it has: the first word with digits and dots. It is asked in an empty home,
+/// since one program writes to its home even then.
 async fn version(
     environment: &Environment,
     keeper: &Keeper,
     file: &Path,
     limit_ms: u64,
 ) -> Option<String> {
-    // A mark of its own: whoever carries the same one ends with it.
+    // A mark of its own, since every process with the same mark is ended with it.
     let mark = format!("grove-version-{}", new_run_id());
     let home = environment.temporary.join(&mark);
     grove_fs::files::make_folder(&home).ok()?;

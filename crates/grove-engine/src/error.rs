@@ -108,7 +108,7 @@ impl EngineError {
         self.hints([hint.into()])
     }
 
-    /// Adds next steps.
+    /// Adds next steps as hints.
     #[must_use]
     pub fn hints(mut self, hints: impl IntoIterator<Item = String>) -> Self {
         self.hints.extend(hints);

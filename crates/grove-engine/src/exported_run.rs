@@ -42,9 +42,9 @@ pub struct ExportedRun {
     pub run: RunView,
     /// The steps of its plan.
     pub steps: Vec<ExportedStep>,
-    /// Its children.
+    /// The children of the run.
     pub children: Vec<ExportedChild>,
-    /// Its ledger.
+    /// The ledger of the run.
     pub ledger: Value,
     /// Everything that has no room here, and its place.
     pub left_out: Vec<String>,
@@ -62,7 +62,7 @@ pub struct ExportedStep {
     pub is_group: bool,
     /// The steps that have to be complete before it.
     pub after: Vec<NodeId>,
-    /// Its children.
+    /// The ids of its children.
     pub children: Vec<NodeId>,
 }
 
@@ -96,7 +96,7 @@ pub struct ExportedPrompt {
     pub digest: Digest,
     /// The parts of its system prompt.
     pub parts: Vec<ExportedPart>,
-    /// Its message.
+    /// The message of the child.
     pub message: ExportedText,
     /// The sources of the words of the message beside its task.
     pub message_from: Vec<String>,
@@ -131,7 +131,7 @@ pub enum ExportedAction {
         at: u64,
         /// The attempt in which it was given.
         attempt: u32,
-        /// The words.
+        /// The words of the answer.
         text: ExportedText,
     },
     /// A call of a tool.
@@ -144,7 +144,7 @@ pub enum ExportedAction {
         tool: String,
         /// The arguments in a few words.
         about: String,
-        /// The arguments.
+        /// The arguments of the call.
         arguments: ExportedText,
         /// The result, once it returned.
         result: Option<ExportedText>,

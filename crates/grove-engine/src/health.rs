@@ -28,11 +28,11 @@ pub struct RunsHealth {
 /// A provider and the state of its key.
 #[derive(Debug, Serialize)]
 pub struct ProviderHealth {
-    /// Its name.
+    /// The name of the provider.
     pub name: String,
-    /// Its interface.
+    /// The interface that it speaks.
     pub api: &'static str,
-    /// Its address.
+    /// The address of its API.
     pub address: String,
     /// The place of the key; never the key.
     pub key: Option<String>,
@@ -65,9 +65,9 @@ impl ProviderHealth {
 /// The health of the journal.
 #[derive(Debug, Default, Serialize)]
 pub struct JournalHealth {
-    /// How many runs are in it.
+    /// The number of runs in it.
     pub runs: u64,
-    /// How many of them are not over.
+    /// The number of runs that are not over.
     pub open: usize,
     /// Effects whose holder is dead: the next supervisor looks after them.
     pub left: usize,
@@ -78,9 +78,9 @@ pub struct JournalHealth {
 /// A process that carries the mark of a run which is over.
 #[derive(Debug, Serialize)]
 pub struct Orphan {
-    /// Its number.
+    /// The number of the process.
     pub pid: u32,
-    /// Its mark.
+    /// The mark that it carries.
     pub mark: String,
 }
 
@@ -91,7 +91,7 @@ impl RunsHealth {
         let places = RunPlaces::in_state(&environment.state);
         let marked = marked_processes();
         let (journal, over) = journal(&places, &marked);
-        // Of a run that this journal does not know nothing is known: it may be another's.
+        // A run that this journal does not know may be another journal's, so its processes are not called orphans.
         let orphans = marked.into_iter().filter(|(_, mark)| {
             let run = mark.split('/').next().unwrap_or_default();
             over.iter().any(|known| known == run)
@@ -109,7 +109,7 @@ impl RunsHealth {
         }
     }
 
-    /// How many things need attention.
+    /// Returns the number of things that need attention.
     pub fn faults(&self) -> usize {
         let journal = self.journal.as_ref().map_or(0, |it| it.faults.len());
         journal + self.orphans.len()

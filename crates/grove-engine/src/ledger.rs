@@ -18,7 +18,7 @@ pub struct Ledger {
 
 /// A ledger that was compared with what was recorded and signed.
 pub struct CheckedLedger {
-    /// The run's id.
+    /// The id of the run.
     pub run: String,
     /// The ledger; none if the journal was changed so that it cannot be read.
     pub ledger: Option<Ledger>,

@@ -13,7 +13,7 @@ use crate::error::EngineError;
 /// A request for a run, with what its caller decides.
 #[derive(Debug, Clone, Default)]
 pub struct RunOrder {
-    /// The request: `grove.request/1`.
+    /// The request, in the format `grove.request/1`.
     pub request: Request,
     /// Its steps; none for a saved chain, whose steps are in a file.
     pub steps: Option<Vec<Step>>,
@@ -27,7 +27,7 @@ pub struct RunOrder {
     pub parent_model: Option<String>,
     /// The name of the client that asks; none for a person and for a child.
     pub client: Option<String>,
-    /// The host's conversation.
+    /// The id of the host's conversation.
     pub session: Option<String>,
     /// The recording of model answers to write or to replay.
     pub recording: Option<Recording>,

@@ -16,7 +16,7 @@ use crate::error::EngineError;
 use crate::journal::{RunJournal, parts_of};
 use crate::supervising::passed_on;
 
-/// A child's patch.
+/// The patch of one child.
 #[derive(Debug, Clone)]
 pub struct ChildPatch {
     /// The child's place in the plan.
@@ -27,7 +27,7 @@ pub struct ChildPatch {
     pub with: Vec<NodeId>,
     /// The patch as views show it.
     pub view: PatchView,
-    /// The patch itself.
+    /// The bytes of the patch.
     pub bytes: Vec<u8>,
     /// Its patches in submodules.
     pub submodules: Vec<SubmodulePatch>,
@@ -38,14 +38,14 @@ pub struct ChildPatch {
 pub struct SubmodulePatch {
     /// The submodule and the commit from which the patch leads.
     pub work: SubmoduleWork,
-    /// The patch itself.
+    /// The bytes of the patch.
     pub bytes: Vec<u8>,
 }
 
 /// The patches of a run, or of one child of it.
 #[derive(Debug, Clone)]
 pub struct RunPatches {
-    /// The run's id.
+    /// The id of the run.
     pub run: String,
     /// A patch for each child that has one.
     pub patches: Vec<ChildPatch>,
@@ -54,13 +54,13 @@ pub struct RunPatches {
 /// The outcome of applying the patches of a run.
 #[derive(Debug)]
 pub struct AppliedRun {
-    /// The run's id.
+    /// The id of the run.
     pub run: String,
     /// The patches that were applied, in their order.
     pub patches: Vec<AppliedChild>,
-    /// How many were left for later because of a conflict.
+    /// The number of patches that were left for later because of a conflict.
     pub left: usize,
-    /// Why one of them does not apply, and what to do.
+    /// The reason why a patch does not apply, with what to do.
     pub failure: Option<EngineError>,
 }
 
@@ -80,7 +80,7 @@ pub struct AppliedChild {
     pub with: Vec<NodeId>,
     /// The children in words.
     pub title: String,
-    /// How many files changed; none if all of it was there already.
+    /// The number of files that changed; none if all of it was there already.
     pub files: u64,
     /// Files with a conflict.
     pub conflicts: Vec<String>,
@@ -230,7 +230,7 @@ fn require_settled(git: &Git, top: &Path) -> Result<(), EngineError> {
     Err(EngineError::finding(message).hint(hint))
 }
 
-/// What was done in a submodule can only be put into one that is checked out.
+/// Fails unless each submodule that the patch changes is checked out, since changes can be put into no other.
 fn require_submodules(git: &Git, top: &Path, patch: &ChildPatch) -> Result<(), EngineError> {
     for SubmodulePatch { work, .. } in &patch.submodules {
         let folder = top.join(&work.path);
@@ -272,7 +272,7 @@ fn apply_one(git: &Git, top: &Path, patch: &ChildPatch) -> Result<Option<Applied
     Ok(Some(applied))
 }
 
-/// What is kept of a repository before patches are applied to it, so that applying can be undone.
+/// The state of a repository before patches are applied to it, so that applying can be undone.
 struct KeptForUndo {
     recording: Recording,
     staged: Vec<StagedEntries>,

@@ -14,9 +14,9 @@ const UNACKNOWLEDGED_DAYS: u64 = 30;
 /// The runs that were taken away.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrunedRuns {
-    /// How many runs.
+    /// The number of runs that were deleted.
     pub runs: usize,
-    /// How many artifacts.
+    /// The number of artifacts that were deleted.
     pub artifacts: usize,
     /// The runs that were kept because working trees of them are left.
     pub kept: Vec<String>,
@@ -67,7 +67,7 @@ impl RunJournal {
         })
     }
 
-    /// How many days the configuration keeps runs.
+    /// Returns the number of days that the configuration keeps runs.
     fn keep_days(&self) -> u64 {
         let nothing = Request {
             parts: Parts::NOTHING,

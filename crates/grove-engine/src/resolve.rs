@@ -112,7 +112,7 @@ pub(crate) fn resolve(
     }
     let mut notes = run.notes;
     notes.extend(without_effect(asked, &run.children));
-    // What one agent says about its time is about the run only when it is the only one.
+    // The time limit of an agent holds for the whole run only when it is the only agent.
     let own_timeout = run.timeouts.first().copied();
     let own_timeout = own_timeout.filter(|_| run.children.len() == 1);
     let first_line = asked.task.lines().next().unwrap_or_default();
@@ -127,7 +127,7 @@ pub(crate) fn resolve(
         parent: None,
         model_scopes: look.world.run_rules().model_scopes,
         submit_key: submit_key(order, above),
-        // What a child asks for is waited for, unless it says otherwise.
+        // A child waits for the run that it asks for, unless it says otherwise.
         background: asked.background
             || (above.is_none() && settings.run_force_background.value)
             || run
@@ -274,7 +274,7 @@ fn digest_of_order(order: &RunOrder, folder: &Path) -> Digest {
     Digest::of_fields([request.as_slice(), typed.as_bytes(), folder])
 }
 
-/// What the children of a run say of it together.
+/// The answers of a run's children for the run as a whole.
 #[derive(Default)]
 struct GatheredChildren {
     children: Vec<ChildRequest>,
@@ -284,7 +284,7 @@ struct GatheredChildren {
     background: Option<bool>,
 }
 
-/// Puts children together.
+/// Gathers the children and what they say of the run.
 fn gather(found: Vec<FoundChild>) -> Result<GatheredChildren, EngineError> {
     let mut run = GatheredChildren::default();
     for child in found {
@@ -392,7 +392,7 @@ fn children(resolver: &ChildResolver<'_>) -> Result<FoundChildren, EngineError> 
     })
 }
 
-/// What is wrong with which steps, each thing once and with everything that helps.
+/// Returns one error for all wrong steps: each fault once, with its steps and every hint.
 fn all_wrong_steps(wrong: Vec<(&str, EngineError)>, is_one: bool) -> Option<EngineError> {
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     let mut hints: Vec<String> = Vec::new();
@@ -406,7 +406,7 @@ fn all_wrong_steps(wrong: Vec<(&str, EngineError)>, is_one: bool) -> Option<Engi
         let new: Vec<String> = new.cloned().collect();
         hints.extend(new);
     }
-    // Whoever can look again is to see the error itself.
+    // An unsteady error is returned as it is, because its caller can look again.
     let (_, first) = wrong.into_iter().next()?;
     if is_one || first.is_unsteady() {
         return Some(first);
@@ -439,7 +439,7 @@ fn saved_steps(look: &Look, asked: &RunRequest) -> Result<Vec<Step>, EngineError
     })
 }
 
-/// A folder that somebody chose for files of a run, which is made. A model chooses only below where the run was asked for.
+/// Makes the chosen folder for files of a run. A model chooses only below the folder where the run was asked for.
 fn chosen_folder(folder: &Path, given: &Path, is_by_model: bool) -> Result<PathBuf, EngineError> {
     let path = grove_fs::files::plain(&folder.join(given));
     let outside = || {
@@ -473,7 +473,7 @@ fn require_narrow(folder: &Path, environment: &Environment) -> Result<(), Engine
     Ok(())
 }
 
-/// Who is told when a run is over.
+/// The command that is told when a run is over.
 fn on_complete(settings: &Settings) -> Option<OnComplete> {
     let command = settings.run_on_complete.value.clone();
     (!command.is_empty()).then_some(OnComplete {

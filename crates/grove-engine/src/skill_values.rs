@@ -5,7 +5,7 @@ use grove_model::Secret;
 use grove_skills::Look;
 use grove_spec::variables::is_refused;
 
-/// What the configuration gives a skill: its variables, and its key under the name that the skill says.
+/// Returns what the configuration gives a skill: its variables, and its key under the name that the skill says.
 pub(crate) fn variables_of(look: &Look, at: usize) -> Vec<(String, Secret)> {
     let Some(skill) = look.snapshot.skills.get(at) else {
         return Vec::new();

@@ -1,7 +1,7 @@
 //! The tool `subagent` for hosts: one call does what `grove run` or one of `grove runs …` does.
 //!
-//! Nothing of a run is here: it is in the journal before the answer names it, and a supervisor does the work. The result
-//! belongs to the process that has the token which the answer gives.
+//! A run is in the journal before the answer names it, and a supervisor does the work: nothing of it is kept here. The
+//! result belongs to the process that has the token which the answer gives.
 
 mod delivery;
 mod managing;
@@ -37,7 +37,7 @@ const OPTIONS_ONLY: [&str; 2] = ["--replay", "--include-changes"];
 /// A call of the tool `subagent`.
 #[derive(Debug, Clone)]
 pub struct SubagentCall {
-    /// The arguments.
+    /// The arguments of the call.
     pub arguments: Map<String, Value>,
     /// The host that calls.
     pub host: HostFacts,
@@ -46,7 +46,7 @@ pub struct SubagentCall {
 /// The outcome of a call.
 #[derive(Debug)]
 pub enum Called {
-    /// An answer.
+    /// An answer to the call.
     Done(SubagentAnswer),
     /// A run that has to be waited for.
     Awaits(AwaitedRun),
@@ -55,13 +55,13 @@ pub enum Called {
 /// A run that is waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AwaitedRun {
-    /// Its id.
+    /// The id of the run.
     pub run: String,
     /// The token of its owner, where the caller gave it or is given it now.
     pub token: Option<String>,
     /// The lines above the answer.
     pub preface: String,
-    /// The longest wait.
+    /// The longest time to wait.
     pub limit: Duration,
     /// The last event that the caller was told of.
     pub told: u64,
@@ -105,7 +105,7 @@ impl SubagentAnswer {
 pub struct HostFacts {
     /// Its name for itself.
     pub name: Option<String>,
-    /// Its conversation.
+    /// The id of its conversation.
     pub session: Option<String>,
     /// The model of its conversation.
     pub model: Option<String>,
@@ -225,7 +225,7 @@ impl Engine {
         }))
     }
 
-    /// What makes a call the same when it is made again: the name that its host gave it, in that conversation.
+    /// Returns the name that a repeated call shares with the first: the host's name for it, in that conversation.
     fn key_of(&self, call: &SubagentCall) -> Option<String> {
         let (host, of_host) = (call.host.name.as_deref()?, call.host.call.as_deref()?);
         let session = self.session_of(call)?;
@@ -271,7 +271,7 @@ impl Engine {
         delivery::acknowledge(&runs, &loaded, said.needed("delivery")?, who(call))
     }
 
-    /// Records a wish for a child, and sees to it that somebody does what follows. Gives the child in words.
+    /// Records a wish for a child, and has a supervisor do what follows. Returns the child in words.
     fn want(
         &self,
         call: &SubagentCall,
@@ -402,7 +402,7 @@ impl Engine {
         })
     }
 
-    /// The surroundings of whoever asks, in the folder that a call names.
+    /// Returns the caller's environment, in the folder that a call names.
     fn environment_in(&self, said: &Said<'_>) -> Result<Environment, EngineError> {
         let mut there = self.environment().clone();
         if let Some(folder) = said.text("cwd")? {
@@ -454,7 +454,7 @@ impl Engine {
     pub fn cancel_awaited(&self, run: &str) {
         if let Ok(runs) = self.journal() {
             stop_run(&runs.store, run, "a host");
-            // The supervisor is awake: it works on this very run. One that is not there begins with the next look.
+            // Only a supervisor that works on this very run is woken; where there is none, the next look starts one.
             grove_runs::wake(&runs.places, &runs.surroundings(), run);
         }
     }
@@ -474,7 +474,7 @@ impl Engine {
     }
 }
 
-/// What is said in place of an empty list of runs.
+/// Returns the text in place of an empty list of runs.
 fn nothing_listed(runs: &RunJournal, only_open: bool) -> Result<String, EngineError> {
     let all = RunFilter {
         most: Some(usize::MAX),
@@ -502,7 +502,7 @@ fn in_words(mut error: EngineError) -> String {
     error.message_with_hints()
 }
 
-/// Who wants something when a host does.
+/// Returns the name under which the wishes of a host are recorded.
 fn who(call: &SubagentCall) -> &str {
     call.host.name.as_deref().unwrap_or("a host")
 }

@@ -89,10 +89,10 @@ pub(crate) fn start_or_wake(
         started.map_err(|error| EngineError::not_started("the supervisor", &error))?;
     if let Some(mut input) = started.stdin.take() {
         let text = serde_json::to_vec(&keys).map_err(EngineError::internal)?;
-        // One that is gone already has found another, which knows them.
+        // A supervisor that is gone already has found another one, which knows the keys.
         let _ = input.write_all(&text);
     }
-    // A server that lives long hears of its end; elsewhere it is not waited for, and neither where there is no thread.
+    // A long-lived process reaps it in a thread; a short one, or one without a thread to spare, does not wait for it.
     drop(std::thread::Builder::new().spawn(move || started.wait()));
     Ok(Woken::Nobody)
 }
@@ -204,7 +204,7 @@ fn with_given_variables(mut environment: Environment) -> Environment {
     environment
 }
 
-/// What commands see of the environment.
+/// Returns the part of the environment that commands get.
 pub fn passed_on(environment: &Environment) -> Vec<(String, String)> {
     let variables = environment.variables.iter();
     let variables = variables.filter_map(|(name, value)| {
@@ -214,7 +214,7 @@ pub fn passed_on(environment: &Environment) -> Vec<(String, String)> {
     allowed_variables(&variables.collect::<Vec<_>>())
 }
 
-/// A thousand children are thousands of descriptors. Commands get the usual number back from their keepers.
+/// Raises the limit of open files, since 1,000 children take thousands. Keepers give commands the usual limit back.
 fn allow_many_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -222,7 +222,7 @@ fn allow_many_files() {
         current: limit.maximum,
         maximum: limit.maximum,
     };
-    // A supervisor with fewer has fewer children at a time.
+    // A supervisor with fewer descriptors has fewer children at a time.
     let _ = setrlimit(Resource::Nofile, most);
 }
 

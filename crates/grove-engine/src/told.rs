@@ -11,7 +11,7 @@ use crate::journal::{RunJournal, node_or_last, parts_of};
 /// The stored text of a child.
 #[derive(Debug, Clone)]
 pub struct ToldChild {
-    /// The run's id.
+    /// The id of the run.
     pub run: String,
     /// The child's place in its plan.
     pub node: NodeId,
@@ -55,7 +55,7 @@ pub(crate) fn prompt_parts(prompt: &Prompt) -> Vec<ToldPart> {
     let mut parts = Vec::new();
     for block in &prompt.blocks {
         let bytes = block.text.len();
-        // Between two there are ends of lines.
+        // Between two blocks there are ends of lines.
         let rest = prompt.text.get(end..).unwrap_or_default();
         let between = rest.find(&block.text).unwrap_or_default();
         let at = end + between;

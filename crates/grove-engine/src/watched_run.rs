@@ -13,11 +13,11 @@ use crate::journal::RunJournal;
 
 /// A run that is watched.
 pub struct WatchedRun {
-    /// The run's id.
+    /// The id of the run.
     pub id: String,
     /// The task of the run, or the agent and the task.
     pub title: String,
-    /// Its plan.
+    /// The plan of the run.
     pub plan: Arc<Plan>,
     /// Its state after the last event that was read.
     pub state: State,
@@ -125,7 +125,7 @@ impl WatchedRun {
             let at = earlier(now, tail.age_ms());
             let sign = self.signs.entry(node);
             let sign = sign.or_insert(LastSign { doing: None, at });
-            // A journal that is ahead of the log knows better.
+            // A journal that is ahead of the log has the later sign.
             if at.since(sign.at) > 0 || sign.doing.is_none() {
                 sign.at = at;
             }

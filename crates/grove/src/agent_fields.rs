@@ -12,12 +12,11 @@ static FLAGS: LazyLock<Vec<(&FieldRow, String)>> = LazyLock::new(|| {
     rows.map(|row| (row, row.flag())).collect()
 });
 
-/// What is asked of an agent's fields and text.
+/// The fields and the text that were typed for an agent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AskedFields {
     /// Fields with their values, those with flags of their own first.
     pub(crate) fields: Vec<(String, String)>,
-    /// The text.
     pub(crate) body: Option<String>,
     /// The file with the text; `-` for standard input.
     pub(crate) body_file: Option<PathBuf>,
@@ -27,7 +26,7 @@ impl Args for AskedFields {
     fn augment_args(command: Command) -> Command {
         let fields = FLAGS.iter().map(|(row, flag)| {
             let takes = match row.takes {
-                // Of several words only those that are written in it are a help.
+                // A description in several words is a help only if it gives the words to write.
                 takes if takes.starts_with('`') => format!(" ({takes})"),
                 _ => row.flag_note.to_owned(),
             };

@@ -3,18 +3,17 @@
 //! A marked text has marks around it that no text from a file can have, since they are no characters and are removed from
 //! everything that is printed; [`crate::output::Output`] makes colours of them on a terminal and nothing elsewhere.
 
-/// What a colour says.
+/// The meaning of a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// It is as it should be.
     Good,
-    /// It is there, and not as somebody may expect.
+    /// It is there, but perhaps not as the reader expects.
     Doubtful,
     /// It is not usable, or wrong.
     Bad,
-    /// It is nobody's business right now.
+    /// It needs no attention now.
     Quiet,
-    /// A heading.
     Heading,
 }
 
@@ -34,7 +33,7 @@ pub(crate) fn marked(meaning: Meaning, text: &str) -> String {
     format!("{mark}{text}{END}")
 }
 
-/// What a mark becomes on a terminal; nothing for every other character.
+/// Returns the terminal's code for a mark; nothing for every other character.
 pub(crate) fn code_of(c: char) -> Option<&'static str> {
     if c == END {
         return Some("\u{1b}[0m");
@@ -43,7 +42,7 @@ pub(crate) fn code_of(c: char) -> Option<&'static str> {
     mark.map(|(_, _, code)| *code)
 }
 
-/// What a word of a table means: a state, how well a skill fits, how a host shows it, a severity.
+/// Returns the meaning of a word of a table: a state, how well a skill fits, how a host shows it, a severity.
 pub(crate) fn of_word(word: &str) -> Option<Meaning> {
     Some(match word {
         "ok" | "well" | "whole" | "usable" | "trusted" | "named in its group" => Meaning::Good,

@@ -4,7 +4,6 @@ pub(crate) use grove_engine::{EngineError as CommandError, ErrorKind};
 
 /// The exit codes of the kinds of errors.
 pub(crate) trait ExitCode: Sized {
-    /// The exit code.
     fn exit_code(self) -> u8;
 
     /// The meaning of the exit code, for the reference.

@@ -10,7 +10,6 @@ use grove_skills::PlannedRoot;
 use serde::Serialize;
 use serde_json::Value;
 
-/// A root.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RootJson {
@@ -67,7 +66,7 @@ pub(crate) fn count_sources(snapshot: &Snapshot) -> Vec<SourceJson> {
     all.collect()
 }
 
-/// Whether a value says nothing: no value, or none in it.
+/// Returns true if a value says nothing: no value, or none in it.
 pub(crate) fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,

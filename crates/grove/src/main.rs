@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         }
     };
     let written = out.finish();
-    // Nobody waits for the cache, so it is written when everything else has been.
+    // No process waits for the cache, so it is written when everything else has been.
     let mut notes = output::Output::default();
     if let Some(looked) = &mut looked {
         looked.remember(&mut notes);
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
             "could not write the output: {error}"
         )));
     }
-    // What could not be said of the cache changes nothing.
+    // A note about the cache that could not be written changes nothing.
     let _ = notes.finish();
     let code = match written {
         Err(output::Unwritten::Data(_)) => ErrorKind::Internal.exit_code(),

@@ -1,10 +1,10 @@
-//! Where output goes: data to stdout, everything else to stderr, and no control characters to either.
+//! Output: data to stdout, everything else to stderr, and no control characters to either.
 //!
 //! Everything that people read goes through [`visible`]: lines, notes, tables, the words of children. What other programs
 //! read exactly goes through it where a terminal shows it ([`Output::text`], [`Output::patch`]).
 //!
 //! A command that is done at once is written in one go when it ends. One that goes on writes what it has with
-//! [`Output::flush`] as often as it likes: the same cleaning, and the same silence when nobody reads any more.
+//! [`Output::flush`] as often as it likes: the same cleaning, and the same silence when the reader is gone.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write};
 use std::path::Path;
@@ -26,20 +26,20 @@ use grove_spec::text::grouped;
 pub(crate) struct Output {
     data: Vec<u8>,
     notes: Vec<u8>,
-    /// Whether there was any data.
+    /// True if there was any data.
     has_data: bool,
-    /// How writing went; nothing is written to a stream that failed.
+    /// The outcome of writing so far; nothing is written to a stream that failed.
     data_written: Written,
     notes_written: Written,
-    /// Whether marks of meaning become colours.
+    /// True if marks of meaning become colours.
     has_coloured_data: bool,
     has_coloured_notes: bool,
-    /// How wide lines may be on a terminal; elsewhere they are as long as they are.
+    /// The width of lines on a terminal; elsewhere they are as long as they are.
     data_width: Option<usize>,
     notes_width: Option<usize>,
 }
 
-/// What a table is written for.
+/// The reader that a table is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Page {
     /// So many columns of a terminal.
@@ -67,7 +67,7 @@ impl From<usize> for Page {
 /// The variables of the process.
 type Variables = std::collections::BTreeMap<String, std::ffi::OsString>;
 
-/// How writing to a stream went.
+/// The outcome of writing to a stream.
 #[derive(Default)]
 enum Written {
     #[default]
@@ -160,7 +160,7 @@ impl Output {
     pub(crate) fn patch(&mut self, bytes: &[u8]) {
         if self.data_width.is_some() {
             for line in String::from_utf8_lossy(bytes).split_inclusive('\n') {
-                // The end of a line in the form of Windows is a difference to see.
+                // A line ending of Windows is a difference to see.
                 let text = line.strip_suffix('\n');
                 self.data
                     .extend_from_slice(visible(text.unwrap_or(line)).as_bytes());
@@ -294,7 +294,7 @@ impl Output {
         }
     }
 
-    /// Writes what there is, the data first, while the command goes on; says whether anybody reads the data.
+    /// Writes what there is, the data first, while the command goes on; returns true if the data still has a reader.
     pub(crate) fn flush(&mut self) -> bool {
         self.has_data |= !self.data.is_empty();
         self.data_written
@@ -304,13 +304,13 @@ impl Output {
         matches!(self.data_written, Written::Whole)
     }
 
-    /// Whether somebody sits at a terminal.
+    /// Returns true if a person sits at a terminal.
     #[expect(clippy::unused_self, reason = "it is about where this output goes")]
     pub(crate) fn can_ask(&self) -> bool {
         io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
-    /// Asks whoever sits at the terminal, after everything that the question is about; none when there is nobody.
+    /// Asks the person at the terminal, after everything that the question is about; none without a terminal.
     pub(crate) fn ask(&mut self, question: &str) -> Option<bool> {
         self.flush();
         if !self.can_ask() {
@@ -335,7 +335,7 @@ impl Output {
     }
 }
 
-/// Whether nobody can read standard output any more; a file can always be read.
+/// Returns true if standard output has no reader any more; a file can always be read.
 pub(crate) fn reader_is_gone() -> bool {
     let stdout = io::stdout();
     let mut sources = [PollFd::new(&stdout, PollFlags::empty())];
@@ -350,7 +350,7 @@ pub(crate) fn reader_is_gone() -> bool {
             .any(|source| source.revents().intersects(gone))
 }
 
-/// Why output was not written whole.
+/// The reason why output was not written whole.
 #[derive(Debug)]
 pub(crate) enum Unwritten {
     /// The machine did not take the data.
@@ -418,7 +418,7 @@ fn explanation_column(line: &str, width: usize) -> usize {
     }
 }
 
-/// Whether a line of a finding is one of the file, or the mark below it.
+/// Returns true if a line of a finding is one of the file, or the mark below it.
 fn is_quoted(line: &str) -> bool {
     let number = line.trim_start_matches([' ', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
     number.starts_with('|')
@@ -453,7 +453,7 @@ fn painted(text: &str, has_colours: bool) -> String {
     out
 }
 
-/// What tables are written for: whoever sets `COLUMNS` and a terminal get columns, another program gets tabs.
+/// Returns the reader of tables: a terminal or a set `COLUMNS` gets columns, another program gets tabs.
 pub(crate) fn page(variables: &Variables) -> Page {
     if variables.contains_key(COLUMNS) || io::stdout().is_terminal() {
         Page::Columns(columns(variables))
@@ -462,7 +462,7 @@ pub(crate) fn page(variables: &Variables) -> Page {
     }
 }
 
-/// How many columns lines may use: `COLUMNS`, the terminal's width, or 100.
+/// Returns the number of columns that lines may use: `COLUMNS`, the terminal's width, or 100.
 pub(crate) fn columns(variables: &Variables) -> usize {
     let set = variables
         .get(COLUMNS)

@@ -1,4 +1,4 @@
-//! What the process tells Grove: its environment variables, read once, and its working folder.
+//! The environment of the process, as Grove reads it once: its variables and its working folder.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

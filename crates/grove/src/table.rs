@@ -21,11 +21,11 @@ pub(crate) struct Table {
 const GAP: usize = 2;
 /// The last column is cut and not given less than this.
 const LEAST_LAST: usize = 24;
-/// How many lines of a block a long cell may take.
+/// The number of lines that a long cell of a block may take.
 const BLOCK_LINES: usize = 3;
 /// With fewer columns beside one another a row is a block.
 const LEAST_BESIDE: usize = 2;
-/// How many lines the last cell may take below the others.
+/// The number of lines that the last cell may take below the others.
 const UNDER_LINES: usize = 2;
 
 impl Table {
@@ -49,7 +49,7 @@ impl Table {
             .push(cells.iter().map(|cell| one_line(cell)).collect());
     }
 
-    /// The table for whoever reads it, with marks of meaning: see [`crate::output::Output::painted`].
+    /// Renders the table for its reader, with marks of meaning: see [`crate::output::Output::painted`].
     pub(crate) fn render(&self, page: impl Into<Page>) -> String {
         match page.into() {
             Page::Tabs => self.rows.iter().map(|row| row.join("\t") + "\n").collect(),
@@ -66,7 +66,7 @@ impl Table {
         }
     }
 
-    /// How wide each of the first columns is, if all of them have room for their words.
+    /// Returns the width of each of the first columns, if all of them have room for their words.
     fn widths(&self, columns: usize, count: usize) -> Option<Vec<usize>> {
         let last = self.headings.len().saturating_sub(1);
         let mut widths = Vec::new();

@@ -1,6 +1,6 @@
 //! Tokens: a quarter of the bytes, or exactly where the program was built to carry the tables.
 
-/// Whether tokens are counted and not estimated.
+/// True if tokens are counted and not estimated.
 pub(crate) const EXACT: bool = cfg!(feature = "exact-tokens");
 
 /// The tokens of a text.

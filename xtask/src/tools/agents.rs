@@ -18,9 +18,9 @@ pub(crate) struct Agent {
     version: &'static str,
     /// The variable through which the tests find it.
     variable: &'static str,
-    /// How the names of its packages for platforms begin, beside its own; none for one that is the same on all.
+    /// The beginning of the names of its packages for platforms, beside its own; none for one that is the same on all.
     platforms: Option<&'static str>,
-    /// Where the program is in its package for the platform; `*` is whatever the folder is called.
+    /// The path of the program in its package for the platform; `*` stands for a folder of any name.
     program: &'static str,
 }
 
@@ -168,7 +168,7 @@ fn resolve(folder: &Path, pattern: &str) -> Option<PathBuf> {
     })
 }
 
-/// What is in a folder, sorted; nothing when it cannot be read.
+/// Returns the sorted entries of a folder; none when it cannot be read.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let listed = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut entries: Vec<PathBuf> = listed.map(|entry| entry.path()).collect();

@@ -25,7 +25,7 @@ pub(super) fn once(
         .map_err(|error| format!("cannot write {}: {error}", marker.display()))
 }
 
-/// Whether `version` of `name` was installed to its end.
+/// Returns true if `version` of `name` was installed to its end.
 pub(super) fn is_installed(name: &str, version: &str) -> bool {
     fs::read_to_string(path(name)).is_ok_and(|found| found == version)
 }

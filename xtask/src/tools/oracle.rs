@@ -94,7 +94,7 @@ pub(super) fn pip_install(requirement: &str) -> Result<(), String> {
     .map(drop)
 }
 
-/// What a line of Python prints in the environment.
+/// Returns what a line of Python prints in the environment.
 pub(super) fn python_prints(program: &str) -> Result<String, String> {
     let mut python = Command::new(environment_python());
     python.args(["-c", program]);

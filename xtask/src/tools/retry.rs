@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long to wait before each further try.
+/// The pauses before each further try.
 const PAUSES: [Duration; 3] = [
     Duration::from_secs(3),
     Duration::from_secs(15),
@@ -46,7 +46,7 @@ fn with_pauses<T>(
 mod tests {
     use super::*;
 
-    /// What comes of attempts of which the first `n_failures` fail, and how many were made.
+    /// Returns the outcome of attempts of which the first `n_failures` fail, and the number that were made.
     fn tried(n_failures: usize, patience: Duration) -> (Result<usize, String>, usize) {
         let mut n_attempts = 0;
         let result = with_pauses("it", &[Duration::ZERO; 3], patience, || {

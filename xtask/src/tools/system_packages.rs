@@ -32,7 +32,7 @@ pub(crate) fn install_system_package(package: &str) -> Result<(), String> {
     install(package)
 }
 
-/// Whether Python can make an environment with pip, which some systems keep in a package of its own.
+/// Returns true if Python can make an environment with pip, which some systems keep in a package of its own.
 fn has_venv() -> bool {
     let mut python = Command::new("python3");
     python.args(["-m", "ensurepip", "--version"]);

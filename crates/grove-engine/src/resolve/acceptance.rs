@@ -1,4 +1,4 @@
-//! What is asked of a child's work, and who looks at it.
+//! The contract of a child's work, and the child that reviews it.
 
 use grove_catalog::root::Source;
 use grove_plan::{AuthorFacts, Check, Contract, Inputs, PlannedTask};
@@ -13,7 +13,7 @@ use super::schema_files::SavedChain;
 use crate::error::EngineError;
 
 impl ChildResolver<'_> {
-    /// What is asked of a child's work: what was typed, else what its task asks, else the request, else its agent.
+    /// Returns the contract of a child's work: what was typed, else what its task asks, else the request, else its agent.
     pub(crate) fn contract(
         &self,
         task: &Task,
@@ -34,8 +34,8 @@ impl ChildResolver<'_> {
             return Ok(None);
         };
         let contract = Contract::of(acceptance, author).map_err(EngineError::usage)?;
-        // What the person did not write is a stranger's until somebody has read it: a project's, a package's, a folder's
-        // that was named, and what settings put in its place.
+        // Commands that the person did not write need approval first: those of a project, of a package, of a folder that
+        // was named, and what settings put in their place.
         let is_of_chain =
             typed.is_none() && task.acceptance.is_some() && self.order.request.chain_name.is_some();
         let is_strange = match asked {
@@ -54,8 +54,8 @@ impl ChildResolver<'_> {
         Ok(contract)
     }
 
-    /// Powers only shrink: a child that runs no commands does not have them run for it either. Those of a saved chain or
-    /// of an agent are not its own words.
+    /// Refuses commands of a child that may not run any, since powers only shrink. The commands of a saved chain or of an
+    /// agent are not the child's own words.
     fn require_power_to_run(&self) -> Result<(), EngineError> {
         if self.above.is_none_or(|above| above.powers().can_run()) {
             return Ok(());
@@ -94,7 +94,7 @@ impl ChildResolver<'_> {
             .require(digest, &message, Strange::new(lines))
     }
 
-    /// Whoever looks at a child's work: another child with a context of its own and tools that change nothing.
+    /// Returns the reviewer of a child's work: another child with a context of its own and tools that change nothing.
     pub(crate) fn reviewer(&self, author: &FoundChild) -> Result<Option<FoundChild>, EngineError> {
         let of = &author.request;
         let Some(review) = of.contract.as_ref().and_then(|it| it.review.as_ref()) else {

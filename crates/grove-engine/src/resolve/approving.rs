@@ -1,4 +1,4 @@
-//! Commands and programs that somebody else wrote run only after a person has read their exact text. An approval is by
+//! Commands and programs that another author wrote run only after a person has read their exact text. An approval is by
 //! digest: typed with the run, and from then on remembered.
 
 use std::cell::RefCell;
@@ -48,7 +48,7 @@ impl Strange {
     }
 }
 
-/// What was approved, now or before.
+/// The approvals that were typed with the run, and those from before.
 pub(crate) struct Approving<'a> {
     typed: &'a [String],
     kept: Approvals,
@@ -64,8 +64,8 @@ impl<'a> Approving<'a> {
         }
     }
 
-    /// Refuses what no person has approved. The whole digest is shown and has to be typed: of a part of it
-    /// another text can be found that has the same.
+    /// Refuses what no person has approved. The whole digest is shown and has to be typed, since another text can be
+    /// found whose digest begins alike.
     pub(crate) fn require(
         &self,
         digest: &str,
@@ -92,7 +92,7 @@ impl<'a> Approving<'a> {
         Err(EngineError::finding(message).hints(strange.lines.into_iter().chain([approve])))
     }
 
-    /// What was approved now.
+    /// Returns the approvals that this run added.
     pub(crate) fn granted(&self) -> Vec<Approval> {
         self.granted.borrow().clone()
     }

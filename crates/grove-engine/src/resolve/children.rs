@@ -35,7 +35,7 @@ use crate::order::RunOrder;
 use crate::skill_values::variables_of;
 use crate::told::prompt_parts;
 
-/// The note about a beginning of no tree.
+/// The note about a commit to begin from where there is no working tree.
 pub(crate) const NO_TREE: &str = "`baseRef` has no effect without a working tree (`worktree`)";
 /// The file in which a child says how far it is.
 const PROGRESS: &str = "progress.md";
@@ -76,7 +76,7 @@ pub(crate) struct FoundChild {
     pub(crate) prompt: AgentPrompt,
     pub(crate) warnings: Vec<Diagnostic>,
     pub(crate) notes: Vec<String>,
-    /// What its agent says about a run as a whole.
+    /// The limit that its agent sets for a run as a whole.
     pub(crate) timeout_ms: Option<u64>,
     pub(crate) background: Option<bool>,
 }
@@ -228,7 +228,7 @@ impl ChildResolver<'_> {
         }
         let (tree, is_base_named) = self.worktree(planned, &folder, &mut notes)?;
         let mut warnings = made.prompt.warnings.clone();
-        // An agent's text that is to come after its host's comes after nothing here: what is stored is all that it is told.
+        // A child has no host's prompt that an agent's text could follow: what is stored is all that it is told.
         warnings.retain(|it| it.code != Code::PromptPartial || it.file.is_none());
         Ok(FoundChild {
             warnings,
@@ -277,7 +277,7 @@ impl ChildResolver<'_> {
         })
     }
 
-    /// What is found from a folder; looked for once.
+    /// Returns what a look from a folder finds; each folder is looked at once.
     fn look_in(&self, folder: &Path) -> Look {
         if folder == self.folder {
             return self.look.clone();
@@ -308,7 +308,7 @@ impl ChildResolver<'_> {
         version
     }
 
-    /// Where a child works: as its task says, else as its step does, else where the run was asked for.
+    /// Returns the folder that a child works in: its task's, else its step's, else the one where the run was asked for.
     fn folder_of(&self, planned: &PlannedTask<'_>) -> Result<PathBuf, EngineError> {
         let of_group = planned.settings.and_then(|settings| settings.cwd.as_ref());
         let folder = match planned.task.cwd.as_ref().or(of_group) {
@@ -420,7 +420,7 @@ impl ChildResolver<'_> {
     }
 }
 
-/// What a program's own tools print is masked by nobody, so a value that nobody may see cannot be given to it.
+/// Refuses secret values for a program, since no process masks what the program's own tools print.
 fn require_no_values(look: &Look, made: &AgentPrompt, engine: &str) -> Result<(), EngineError> {
     let snapshot = &look.snapshot;
     for (at, skill) in snapshot.skills.iter().enumerate() {
@@ -456,14 +456,14 @@ pub(crate) fn least<const N: usize>(limits: [Option<u64>; N]) -> Option<u64> {
 struct FilesTold {
     reads: Vec<String>,
     output: Option<String>,
-    /// Whether those who come after it are told of the file alone.
+    /// True if the children after it are told of the file alone.
     file_only: bool,
     /// The file in which it says how far it is.
     progress: Option<String>,
 }
 
 impl FilesTold {
-    /// What the task says, else what the agent does. In a chain a relative path is below the folder that its steps share;
+    /// Reads the task's files, else the agent's. In a chain a relative path is below the folder that its steps share;
     /// elsewhere it is below the child's folder, and of what an agent usually reads only what is there is told.
     fn of(task: &Task, file: &AgentFile, folder: Option<&PathBuf>) -> Self {
         let placed = |path: &String| {
@@ -495,7 +495,7 @@ impl FilesTold {
         }
     }
 
-    /// An answer that is wanted in a file alone needs one, and one that has a file can be written there.
+    /// Refuses a child that writes to a file alone and names none, or whose file it cannot write.
     fn require_output(&self, agent: &str, folder: &Path) -> Result<(), EngineError> {
         let Some(output) = &self.output else {
             let message = format!("`{agent}` has `outputMode: file-only` but no output file");
@@ -530,7 +530,7 @@ impl FilesTold {
     }
 }
 
-/// What one child may spend, by its file and by the configuration.
+/// Returns the limits of one child, by its file and by the configuration.
 fn limits(file: &AgentFile, settings: &Settings) -> Limits {
     let turns = file.turn_budget.as_ref();
     let calls = file.tool_budget.as_ref();
@@ -550,7 +550,7 @@ fn limits(file: &AgentFile, settings: &Settings) -> Limits {
     }
 }
 
-/// When somebody may have to look after a child, by the request and by the configuration.
+/// Returns the limits after which a person may have to look after a child, by the request and by the configuration.
 fn attention(control: Option<&Control>, settings: &Settings) -> Option<AttentionLimits> {
     let usual = Control::default();
     let asked = control.unwrap_or(&usual);
@@ -594,13 +594,13 @@ fn not_used(name: &str, file: &AgentFile) -> Vec<String> {
     notes.collect()
 }
 
-/// What a child may read outside its work folder: its skills and their index files.
+/// Returns the paths that a child may read outside its work folder: its skills and their index files.
 fn readable(made: &AgentPrompt) -> Vec<PathBuf> {
     let skills = made.skill_folders.iter().cloned();
     skills.chain(made.index_files()).collect()
 }
 
-/// What locations in a child's catalog begin with instead of a folder.
+/// Returns the names that stand for folders in the locations of a child's catalog.
 fn location_aliases(made: &AgentPrompt) -> BTreeMap<String, PathBuf> {
     let aliases = made.location_aliases.iter();
     aliases
@@ -608,7 +608,7 @@ fn location_aliases(made: &AgentPrompt) -> BTreeMap<String, PathBuf> {
         .collect()
 }
 
-/// Whether the person, or whoever set the machine up, wrote it.
+/// Returns true if the person or the machine's administrator wrote it.
 pub(crate) const fn is_own(source: Source) -> bool {
     matches!(source, Source::User | Source::Managed | Source::Bundled)
 }

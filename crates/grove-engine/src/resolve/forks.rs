@@ -39,9 +39,9 @@ pub(crate) enum Launch<'a> {
 pub(crate) struct Forked {
     /// Its messages; none where children begin fresh.
     pub(crate) history: Vec<Value>,
-    /// Whether the request says so, so that a child that cannot begin with it is refused.
+    /// True if the request says so, so that a child that cannot begin with it is refused.
     pub(crate) is_asked: bool,
-    /// Why an agent that prefers it begins fresh, where one does.
+    /// The reason why an agent that prefers it begins fresh, where one does.
     pub(crate) why_fresh: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl Forked {
         }))
     }
 
-    /// The conversation of the launch, which an agent prefers and nobody asked for.
+    /// The conversation of the launch, which an agent prefers although the request does not name it.
     pub(crate) fn as_preferred(environment: &Environment, launch: Launch<'_>) -> Self {
         let why = match launch {
             Launch::Terminal => "none was named (`--fork`)".to_owned(),
@@ -136,7 +136,7 @@ impl ChildResolver<'_> {
     }
 }
 
-/// Whether an agent prefers to begin with the conversation that asks.
+/// Returns true if an agent prefers to begin with the conversation that asks.
 fn prefers_fork(file: &AgentFile) -> bool {
     file.default_context == Some(ContextMode::Fork)
 }

@@ -1,4 +1,4 @@
-//! What settings say about the runs of an agent: limits that have to be readable, and the models that pi's settings allow.
+//! The settings about the runs of an agent: limits that have to be readable, and the models that pi's settings allow.
 
 use grove_spec::agent::model_scope::{ScopeVerdict, ScopedModel};
 
@@ -6,7 +6,7 @@ use super::children::ChildResolver;
 use crate::error::EngineError;
 
 impl ChildResolver<'_> {
-    /// A limit that nobody can read is one that nobody holds.
+    /// Refuses an agent whose limits cannot be read, since they could not be held.
     pub(crate) fn require_readable_limits(&self, names: &[&str]) -> Result<(), EngineError> {
         let Some(lost) = self.rules.lost_for(names) else {
             return Ok(());

@@ -39,7 +39,7 @@ impl SavedChain {
 }
 
 impl ChildResolver<'_> {
-    /// What a child's data must meet: as its task says, else as the request does.
+    /// Returns the schema of a child's data: its task's, else the request's.
     pub(crate) fn schema(&self, task: &Task) -> Result<Option<Value>, EngineError> {
         match &task.output_schema {
             Some(schema) => self.read_schema(schema).map(Some),
@@ -47,8 +47,8 @@ impl ChildResolver<'_> {
         }
     }
 
-    /// A path is relative to the file that has it: a saved chain's, else to where the run was asked for. Only a person's own
-    /// words lead out of that folder; a stranger's chain or a model could show a child any file.
+    /// Reads a schema. Its path is relative to the file of a saved chain, else to where the run was asked for. Only a
+    /// person's own words lead out of that folder; a stranger's chain or a model could show a child any file.
     pub(crate) fn read_schema(&self, schema: &OutputSchema) -> Result<Value, EngineError> {
         let file = match schema {
             OutputSchema::Inline(schema) => return Ok(schema.clone()),

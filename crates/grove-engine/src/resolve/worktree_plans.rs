@@ -1,4 +1,4 @@
-//! Where the working trees of children begin, and what is done in them before a child begins.
+//! The commits from which the working trees of children begin, and their preparation before a child begins.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,13 +21,13 @@ use crate::supervising::passed_on;
 /// Bytes of a program that has to be approved.
 const MAX_HOOK: u64 = 4 << 20;
 
-/// Where working trees begin, by folder, so that all of a run begin alike.
+/// The commits from which working trees begin, by folder, so that all of a run begin alike.
 #[derive(Default)]
 pub(crate) struct Worktrees {
-    /// Whether they begin with the files as they are now.
+    /// True if they begin with the files as they are now.
     include_changes: bool,
     known: RefCell<BTreeMap<(PathBuf, Option<String>), PlannedWorktree>>,
-    /// The commits, by repository and by what somebody named.
+    /// The commits, by repository and by the name that the request gave.
     bases: RefCell<BTreeMap<(PathBuf, Option<String>), String>>,
 }
 
@@ -47,7 +47,7 @@ impl Worktrees {
         }
     }
 
-    /// The working tree for a child that works in a folder, from HEAD or from a commit that somebody named.
+    /// Plans the working tree for a child that works in a folder, from HEAD or from a commit that the request names.
     pub(crate) fn plan(
         &self,
         resolver: &ChildResolver<'_>,
@@ -172,7 +172,7 @@ struct FoundHook {
 }
 
 /// Finds the program that settings name. One that a project named, or that is in the repository, may have been written by
-/// anybody who writes to it.
+/// any person with access to it.
 fn find_hook(
     resolver: &ChildResolver<'_>,
     hook: &HookSetting,

@@ -1,5 +1,5 @@
-//! Results and who owns them: a result has an id, is given as often as it is asked for, and is marked when whoever has the
-//! owner's token says that it arrived.
+//! Results and their owners: a result has an id, is given as often as it is asked for, and is marked when the holder of
+//! the owner's token says that it arrived.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use super::SubagentAnswer;
 use crate::error::EngineError;
 use crate::journal::RunJournal;
 
-/// The lines that name a run to whoever asked for it.
+/// Returns the lines that name a run to its caller.
 pub(crate) fn handle(run: &str, token: Option<&str>, notes: &[String]) -> String {
     let mut text = format!("run: {run}\n");
     match token {
@@ -58,7 +58,7 @@ pub(crate) fn refused(run: &LoadedRun, token: Option<&str>) -> Option<SubagentAn
     })
 }
 
-/// Refuses whoever does not own the result.
+/// Refuses a caller that does not own the result.
 pub(crate) fn require_owner(run: &LoadedRun, token: &str) -> Result<(), EngineError> {
     if is_owner(run, token) {
         return Ok(());
@@ -68,7 +68,7 @@ pub(crate) fn require_owner(run: &LoadedRun, token: &str) -> Result<(), EngineEr
         .hint("the answer to `action: run` named it; `action: show` needs no token"))
 }
 
-/// The name of the result that a run has now: another one after it went on, the same however often it is asked for.
+/// Returns the name of the result that a run has now: the same for each caller, and another one after the run went on.
 fn delivery_of(run: &LoadedRun) -> Option<String> {
     let ended = run.state.ended?;
     let named = format!("{}\0{}\0{}", run.id, ended.wall, ended.boot);
@@ -78,7 +78,7 @@ fn delivery_of(run: &LoadedRun) -> Option<String> {
     ))
 }
 
-/// What a model is told of a run; its owner with the id of the result.
+/// Returns what a model is told of a run; its owner gets the id of the result, too.
 pub(crate) fn told(runs: &RunJournal, run: &LoadedRun, token: Option<&str>) -> SubagentAnswer {
     let report = RunReport::of(&runs.store, run);
     let mut text = report.text;
@@ -118,7 +118,7 @@ pub(crate) fn told(runs: &RunJournal, run: &LoadedRun, token: Option<&str>) -> S
     }
 }
 
-/// Marks a result as one that arrived. Said twice it is said once.
+/// Marks a result as one that arrived; a second mark changes nothing.
 pub(crate) fn acknowledge(
     runs: &RunJournal,
     run: &LoadedRun,
@@ -141,7 +141,7 @@ pub(crate) fn acknowledge(
     let draft = Draft {
         fact: Fact::Wanted {
             by: by.to_owned(),
-            // The same result is acknowledged once, however often somebody says so.
+            // The same result is acknowledged once, however often a caller says so.
             id: current.clone(),
             wish: Wish::Acknowledge,
         },

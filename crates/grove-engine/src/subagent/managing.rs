@@ -35,7 +35,7 @@ fn look(there: Environment, parts: Parts) -> Look {
     Library::new(there, request).look()
 }
 
-/// Lists chains.
+/// Lists chains with their states.
 pub(crate) fn chains(engine: &Engine, said: &Said<'_>) -> Result<SubagentAnswer, EngineError> {
     let look = look(engine.environment_in(said)?, Parts::CHAINS);
     let chains = &look.snapshot.chains;
@@ -373,7 +373,7 @@ fn scope(said: &Said<'_>, in_config: Option<&str>) -> Result<Option<LayerScope>,
     }
 }
 
-/// What is to be written, as an object or as the JSON of one.
+/// Returns the fields to write, from an object or from the JSON of one.
 fn config(said: &Said<'_>) -> Result<Map<String, Value>, EngineError> {
     let wrong = |message: String| EngineError::usage(message);
     match said.0.get("config") {

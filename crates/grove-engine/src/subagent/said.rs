@@ -1,4 +1,4 @@
-//! What a call of the tool says, field by field. A field of another kind than it should be is refused by its name.
+//! The arguments of a call of the tool, field by field. A field of another kind than it should be is refused by its name.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use crate::error::EngineError;
 
-/// How long a call waits at most: it answers within 50 seconds, and hosts give up after a minute.
+/// The longest wait of a call: it answers within 50 seconds, and hosts give up after a minute.
 const LONGEST_WAIT: Duration = Duration::from_secs(48);
 
-/// What a call says.
+/// The arguments of a call.
 pub(crate) struct Said<'a>(pub(crate) &'a Map<String, Value>);
 
 impl<'a> Said<'a> {
@@ -39,7 +39,7 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// How long is waited.
+    /// Returns how long the call may wait.
     pub(crate) fn limit(&self) -> Result<Duration, EngineError> {
         let asked = match self.0.get("seconds") {
             None => LONGEST_WAIT,

@@ -1,4 +1,4 @@
-//! What is asked of `grove agents export`.
+//! The arguments of `grove agents export`.
 
 use std::path::PathBuf;
 

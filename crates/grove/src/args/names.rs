@@ -14,7 +14,7 @@ struct CommandGroup {
     example: &'static str,
 }
 
-/// What is in none of these is in the last one.
+/// The groups of commands in the help; a command that is in none of these goes into the last one.
 const GROUPS: [CommandGroup; 4] = [
     CommandGroup {
         title: "Skills and agents",
@@ -42,7 +42,7 @@ const GROUPS: [CommandGroup; 4] = [
 
 /// Another name of a command.
 struct Alias {
-    /// What people type after `grove`.
+    /// The words that people type after `grove`.
     typed: &'static [&'static str],
     /// The command that they mean.
     means: &'static [&'static str],
@@ -89,7 +89,7 @@ aliases! {
     "runs" "retry" => "runs" "again";
 }
 
-/// What was typed, with the names of commands in place of other names for them.
+/// Replaces other names of commands by the names themselves in what was typed.
 pub(crate) fn with_names(arguments: Vec<OsString>) -> Vec<OsString> {
     let Some((program, typed)) = arguments.split_first() else {
         return arguments;

@@ -1,4 +1,4 @@
-//! What is typed to run agents and to look after runs.
+//! The arguments of commands that run agents and look after runs.
 
 use std::path::PathBuf;
 

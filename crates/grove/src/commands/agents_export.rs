@@ -91,7 +91,7 @@ pub(super) fn run(
     Ok(ErrorKind::Finding.exit_code_if(is_wrong))
 }
 
-/// Where what was there is kept; nothing where that cannot be written, which keeps nobody from exporting.
+/// Returns the folder in which earlier files are kept; none where it cannot be written, which does not stop an export.
 fn undo_folder(environment: &Environment) -> Option<&Path> {
     let state = Some(environment.state.as_path());
     let state = state.filter(|state| !state.starts_with(Environment::NOWHERE));

@@ -73,7 +73,7 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
             let changed = manager.reset(name, config_scope(whose))?;
             ("reset", whose.json, changed)
         }
-        // Whoever calls this has answered these.
+        // The caller has answered these.
         AgentsCommand::List { .. } | AgentsCommand::Show { .. } | AgentsCommand::Export(_) => {
             return Ok(0);
         }
@@ -82,7 +82,7 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
     Ok(0)
 }
 
-/// Who reads a new agent's file besides Grove, and how others get it.
+/// Says which programs besides Grove read a new agent's file, and how others get it.
 fn who_reads(name: &str, readers: AgentReaders) -> Vec<String> {
     let hosts: Vec<&str> = AgentRules::names().collect();
     if readers == AgentReaders::default() {
@@ -98,7 +98,7 @@ fn who_reads(name: &str, readers: AgentReaders) -> Vec<String> {
     read.into_iter().chain(refused).collect()
 }
 
-/// What undoing calls it.
+/// Returns the command as `grove undo` shows it.
 fn in_words(command: &AgentsCommand) -> String {
     let (verb, name) = match command {
         AgentsCommand::Create { name, .. } => ("create", name),

@@ -106,7 +106,7 @@ fn exact(budget: Budget) -> Option<(usize, CountTokens)> {
     counts.then_some((tokens, tokens::count as CountTokens))
 }
 
-/// What the text costs, what happened to skills that are not shown as they are, and who is not in it.
+/// Notes the cost of the text, what happened to skills that are not shown as they are, and which are not in it.
 fn note(looked: &Looked, text: &str, catalog: &Catalog, out: &mut Output) {
     let report = &catalog.report;
     if !text.is_empty() {

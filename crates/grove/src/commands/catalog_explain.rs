@@ -8,7 +8,7 @@ use crate::output::{Output, page};
 use crate::table::Table;
 use grove_spec::text::grouped;
 
-/// How wide the longest bar is.
+/// The width of the longest bar.
 const BAR: usize = 40;
 
 pub(super) fn print(looked: &Looked, catalog: &Catalog, out: &mut Output) {
@@ -55,7 +55,7 @@ pub(super) fn print(looked: &Looked, catalog: &Catalog, out: &mut Output) {
     }
 }
 
-/// What each source takes, and what is nobody's.
+/// Returns the cost of each source, and of the parts that belong to no source.
 fn parts(catalog: &Catalog) -> Vec<(String, usize)> {
     let of = |source: Source| {
         let entries = catalog.entries.iter();

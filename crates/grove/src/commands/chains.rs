@@ -84,7 +84,7 @@ fn show(look: &Look, chain: &Chain, out: &mut Output) {
     let steps = chain.file().map_or(&[][..], |file| file.steps.as_slice());
     for (at, step) in steps.iter().enumerate() {
         row(&format!("step {}", at + 1), &step_line(step), out);
-        // Whoever decides whether to trust a chain must see everything that it would do.
+        // A person who decides whether to trust a chain must see everything that it would do.
         for (key, value) in details(step) {
             row("", &format!("{key}: {value}"), out);
         }
@@ -147,11 +147,11 @@ fn step_line(step: &Step) -> String {
     one_line(&format!("{who}{gives}: {what}"))
 }
 
-/// What was found in one scope.
+/// The chains and findings of one scope.
 struct InScope<'a> {
     source: Source,
     chains: Vec<&'a Chain>,
-    /// What is said of folders and settings, not of one chain.
+    /// Findings about folders and settings, not about one chain.
     diagnostics: Vec<&'a Diagnostic>,
 }
 
@@ -234,7 +234,7 @@ fn print_scope(look: &Look, scope: &InScope<'_>, out: &mut Output) {
     }
 }
 
-/// Why a chain is not used although nothing is wrong with its file.
+/// Returns the reason why a chain is not used although nothing is wrong with its file.
 fn unused(chain: &Chain) -> Option<&Reason> {
     let waits = matches!(
         chain.state,
@@ -243,7 +243,7 @@ fn unused(chain: &Chain) -> Option<&Reason> {
     chain.reasons.first().filter(|_| waits)
 }
 
-/// What a chain's file says, as a `.chain.json` would.
+/// Returns the fields of a chain's file, as a `.chain.json` would have them.
 fn fields(chain: &Chain) -> Value {
     let Some(file) = chain.file() else {
         return json!({});

@@ -34,7 +34,7 @@ pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut 
             }
             format!("chains delete {}", asked.named.name)
         }
-        // Whoever calls this has answered these.
+        // The caller has answered these.
         ChainsCommand::List { .. } | ChainsCommand::Show { .. } | ChainsCommand::Check { .. } => {
             return Ok(0);
         }
@@ -100,7 +100,7 @@ fn parsed(environment: &Environment, steps: &str) -> Result<Value, CommandError>
         let place = format!("line {}, column {}", at.line, at.column);
         usage(format!("`steps` is not JSON: {} ({place})", fault.message))
     })?;
-    // Which of the two is meant is not for a reader to guess.
+    // A reader must not guess which of two equal keys is meant.
     if let Some((key, at)) = document.duplicates.first() {
         let place = format!("line {}, column {}", at.line, at.column);
         let key = one_line(key);

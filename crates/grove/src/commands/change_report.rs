@@ -1,4 +1,4 @@
-//! What was done to a skill, an agent or a chain, and the texts that commands take.
+//! Reports of changes to a skill, an agent or a chain, and the texts that commands take.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use crate::output::Output;
 /// The largest text that is taken.
 const MAX_TEXT: u64 = 1_000_000;
 
-/// Reads a file that somebody named, or standard input for `-`.
+/// Reads a file that was named, or standard input for `-`.
 pub(super) fn read_text(environment: &Environment, file: &Path) -> Result<String, CommandError> {
     input_text::read(environment, file, MAX_TEXT, "the text").map(|read| read.text)
 }
@@ -31,7 +31,7 @@ pub(super) fn layer(scope: OwnScope) -> LayerScope {
     }
 }
 
-/// What a command did: its word, whether JSON is wanted, and what changed.
+/// The outcome of a command: its word, whether JSON is wanted, and what changed.
 pub(super) type Done = (&'static str, bool, Changed);
 
 /// Gives a skill, an agent or a chain another name.
@@ -52,7 +52,7 @@ pub(super) fn rename(
     Ok(("rename", asked.whose.json, changed))
 }
 
-/// Asks before something is deleted that is there and may be; nothing is locked while somebody thinks.
+/// Asks before something is deleted that is there and may be; nothing is locked while the person thinks.
 pub(super) fn may_delete(
     environment: &Environment,
     kind: Kind,

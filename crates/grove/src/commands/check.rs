@@ -22,7 +22,7 @@ use crate::output::Output;
 /// Findings of one kind that are all shown; of more there is an example.
 const ALL_SHOWN: usize = 3;
 
-/// What is checked.
+/// The kinds of files that are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Checked {
     Skills,
@@ -30,7 +30,7 @@ pub(super) enum Checked {
     Everything,
 }
 
-/// Whose file a finding is about.
+/// The entry whose file a finding is about.
 #[derive(Debug, Clone, Copy)]
 enum Owner<'a> {
     Skill(&'a Skill),
@@ -204,7 +204,7 @@ impl<'a> Owner<'a> {
         }
     }
 
-    /// Whether it has this name, id or address.
+    /// Returns true if it has this name, id or address.
     fn is_called(self, snapshot: &Snapshot, name: &str) -> bool {
         fn is_called<E: Entry>(entries: Entries<'_, E>, one: &E, name: &str) -> bool {
             let mut ids = one.ids(entries.all);
@@ -265,7 +265,7 @@ fn print_json(
     });
 }
 
-/// How many there are in which state, and how many findings.
+/// Prints the number of entries in each state, and the number of findings.
 fn print_summary(snapshot: &Snapshot, checked: Checked, findings: usize, out: &mut Output) {
     let mut unused = print_unusable(snapshot.entries(), out);
     if checked == Checked::Everything {
@@ -316,7 +316,7 @@ fn print_states<E: Entry>(entries: Entries<'_, E>, noun: &str, out: &mut Output)
     ));
 }
 
-/// Which findings are wanted, as far as they were told.
+/// The findings that are wanted, by the filters that were typed.
 struct Wanted<'a> {
     only: &'a FindingFilter,
     severity: Option<Severity>,
@@ -359,7 +359,7 @@ impl<'a> Wanted<'a> {
         } = self.only;
         let weighs = match self.severity {
             Some(severity) => finding.severity == severity,
-            // A kind that was asked for is wanted whatever it weighs.
+            // A code that was asked for is wanted at any severity.
             None => finding.needs_attention() || !codes.is_empty(),
         };
         let is_name = |name: &String| owner.is_some_and(|owner| owner.is_called(snapshot, name));
@@ -405,7 +405,7 @@ fn print_by_kind(looked: &Looked, mut found: Vec<Found<'_>>, is_short: bool, out
     }
 }
 
-/// How many findings about skills need attention.
+/// Returns the number of findings about skills that need attention.
 pub(super) fn count_findings(snapshot: &Snapshot) -> usize {
     let of_skills = snapshot.skills.iter().flat_map(Skill::all_diagnostics);
     snapshot
@@ -416,7 +416,7 @@ pub(super) fn count_findings(snapshot: &Snapshot) -> usize {
         .count()
 }
 
-/// What somebody may be missing, with what would make it usable, and how many there are.
+/// Prints the entries that cannot be used, with what would make each usable, and returns their number.
 fn print_unusable<E: Entry>(entries: Entries<'_, E>, out: &mut Output) -> usize {
     let mut count = 0;
     for one in entries.all {

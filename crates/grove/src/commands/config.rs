@@ -13,7 +13,7 @@ use crate::json::DiagnosticJson;
 use crate::output::{Output, page};
 use crate::table::Table;
 
-/// Where a row's value was set.
+/// The place where a row's value was set.
 enum SetIn {
     Default,
     Line(Origin),
@@ -113,7 +113,7 @@ fn rows(settings: &Settings) -> Vec<Row> {
                 set_in: enabled.origin.clone().map_or(SetIn::Default, SetIn::Line),
             });
         }
-        // Names are shown, values never. A name without a value may be a value without a name.
+        // Names are shown, values never. A name without a value is left out, since it may be a value that lost its name.
         let set = entry.env.iter().filter(|(_, value)| !value.is_empty());
         let names: Vec<&String> = set.map(|(name, _)| name).collect();
         for (what, shown) in [
@@ -137,7 +137,7 @@ fn rows(settings: &Settings) -> Vec<Row> {
     rows
 }
 
-/// A provider; of its key only where it is.
+/// The rows of a provider; of its key only the place.
 fn provider_rows((name, provider): (&String, &Sourced<ProviderEntry>)) -> Vec<Row> {
     let entry = &provider.value;
     let key = entry.key.as_ref().map(KeyPlace::shown);
@@ -174,7 +174,7 @@ fn mcp_rows((name, server): (&String, &Sourced<McpEntry>)) -> Vec<Row> {
     rows.into()
 }
 
-/// Where a key of a table was set: at its own line where it has one, as in the table's file.
+/// Returns the place where a key of a table was set: its own line where it has one, as in the table's file.
 fn set_in(table: Option<&Origin>, line: Option<&u32>) -> SetIn {
     let origin = table.map(|table| Origin {
         line: line.copied().unwrap_or(table.line),
@@ -183,7 +183,7 @@ fn set_in(table: Option<&Origin>, line: Option<&u32>) -> SetIn {
     origin.map_or(SetIn::Default, SetIn::Line)
 }
 
-/// What one file says about agents; what the last file says counts.
+/// Returns the rows of one file about agents; the last file counts.
 fn agent_rows(overrides: &Overrides) -> Vec<Row> {
     let row = |key: String, value: serde_json::Value, origin: &Origin| Row {
         key,

@@ -103,7 +103,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     0
 }
 
-/// What there is besides skills.
+/// Everything that is checked besides skills.
 struct Others<'a> {
     snapshot: &'a Snapshot,
     packages: &'a Packages,
@@ -115,7 +115,7 @@ impl Others<'_> {
         (agents, counts(self.snapshot.chains.entries()))
     }
 
-    /// What needs attention, each finding once: packages and settings are looked at for several reasons.
+    /// Returns what needs attention, each finding once: packages and settings are looked at for several reasons.
     fn attention(&self) -> Attention {
         let snapshot = self.snapshot;
         let mut seen: BTreeSet<_> = snapshot.diagnostics.iter().map(key).collect();
@@ -141,7 +141,7 @@ impl Others<'_> {
     }
 }
 
-/// What tells one finding from another.
+/// Returns what tells one finding from another.
 fn key(finding: &Diagnostic) -> (Code, Option<PathBuf>, Option<Position>, String) {
     let Diagnostic {
         code,
@@ -172,7 +172,7 @@ impl Attention {
         })
     }
 
-    /// How many there are, and where they are told.
+    /// Returns the numbers of findings, each with the command that shows them.
     fn said(&self) -> Vec<String> {
         let mut said = Vec::new();
         let mut tell = |noun: &str, n: usize, hint: &str| {

@@ -7,7 +7,7 @@ use super::Outcome;
 use crate::output::{Output, page};
 use crate::table::Table;
 
-/// `grove engines`.
+/// Carries out the command `grove engines`.
 pub(super) fn run(
     environment: &Environment,
     try_each: bool,

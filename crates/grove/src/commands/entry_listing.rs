@@ -1,4 +1,4 @@
-//! What skills, agents and chains show alike: one file with a name, its state and where it is.
+//! Listings of skills, agents and chains alike: one file with a name, its state and where it is.
 
 use grove_catalog::definitions::{Defined, Definition};
 use grove_catalog::entry::{Entries, Entry};
@@ -116,7 +116,7 @@ pub(super) fn findings<'a>(
     }
 }
 
-/// How many there are of one source.
+/// The counts of one source.
 #[derive(Serialize)]
 pub(super) struct CountJson {
     pub(super) source: &'static str,
@@ -124,7 +124,7 @@ pub(super) struct CountJson {
     pub(super) states: StateCounts,
 }
 
-/// How many there are, by source, strongest first.
+/// Counts entries by source, strongest first.
 pub(super) fn counts<E: Entry>(entries: Entries<'_, E>) -> Vec<CountJson> {
     let counts = report::count_sources(entries).into_iter();
     let all = counts.map(|(source, states)| CountJson {

@@ -1,4 +1,4 @@
-//! What kind of file an author hands in, told by its name and the folders around it, and what is wrong with it.
+//! The kind of a file that an author hands in, told by its name and the folders around it, and what is wrong with it.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use grove_spec::package::{Manifest, ManifestFile, read_settings};
 use grove_spec::skill::{Parsed, parse_within, strict};
 use grove_spec::{Code, Diagnostic, Severity, agent, chain};
 
-/// What a file is read as.
+/// The kind as which a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileKind {
     Skill,
@@ -20,7 +20,7 @@ pub(super) enum FileKind {
 }
 
 impl FileKind {
-    /// Whatever says nothing else is a skill.
+    /// Returns the kind of a file; one with no sign of another kind is a skill.
     pub(super) fn of(file: &Path) -> Self {
         let called = |path: Option<&Path>| {
             let name = path.and_then(Path::file_name).unwrap_or_default();
@@ -74,7 +74,7 @@ impl FileKind {
         }
     }
 
-    /// Whether lines of the file may be shown: any line of settings may be a secret.
+    /// Returns true if lines of the file may be shown: any line of settings may be a secret.
     pub(super) const fn may_be_quoted(self) -> bool {
         match self {
             Self::Skill | Self::Chain(_) | Self::Manifest(_) => true,

@@ -1,4 +1,4 @@
-//! What every host on this machine, and Grove itself, makes of the skills and agents here: the rows of `grove` and of
+//! Views of the skills and agents here by every host on this machine and by Grove itself: the rows of `grove` and of
 //! `grove why`.
 
 use grove_catalog::catalog::{Budget, Style, Treatment};
@@ -12,20 +12,20 @@ use serde::Serialize;
 use super::check::count_findings;
 use super::{Looked, cost};
 
-/// How much of a skill a model is shown.
+/// The part of a skill that a model is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sight {
     /// Its name and its whole description.
     Whole,
     /// Its name and a part of its description.
     Shortened,
-    /// Its name.
+    /// Its name without a description.
     NameOnly,
     /// Nothing: the list is full, or something else leads to it.
     NotShown,
 }
 
-/// What one host, or Grove itself, makes of what is here.
+/// The view of one host, or of Grove itself, of the skills and agents here.
 pub(super) struct HostView {
     /// Its name on the command line; `grove` for Grove itself.
     pub(super) name: String,
@@ -35,7 +35,7 @@ pub(super) struct HostView {
     pub(super) look: Look,
     /// By number in the snapshot: how each skill is shown that a model may be told of.
     pub(super) shown: Vec<(usize, Sight)>,
-    /// What a list that is full takes and may take, in words.
+    /// The room that a full list takes, and the room that it has, in words.
     pub(super) budget: String,
     counts: ViewCounts,
 }
@@ -63,13 +63,13 @@ impl HostView {
         self.counts
     }
 
-    /// How a skill is shown, if a model may be told of it.
+    /// Returns the part of a skill that is shown, if a model may be told of it.
     pub(super) fn sight_of(&self, skill: usize) -> Option<Sight> {
         let mut shown = self.shown.iter();
         shown.find(|(at, _)| *at == skill).map(|(_, sight)| *sight)
     }
 
-    /// What a host reads on this machine besides, which nothing here counts.
+    /// Returns the other places that a host reads on this machine, which nothing here counts.
     pub(super) fn not_followed(&self, environment: &Environment) -> Vec<String> {
         let paths = self.host.iter().flat_map(|host| &host.not_followed);
         let is_there = |path: &&String| {
@@ -106,7 +106,7 @@ impl HostView {
         )
     }
 
-    /// A host's view, of what was looked at with its eyes.
+    /// A host's view, of a look by the host's rules.
     pub(super) fn of_host(looked: &Looked, host: Host) -> Self {
         let listing = host_lists::listing(&looked.look, &host, None);
         let shown = listing.shown.iter().map(|one| {
@@ -207,7 +207,7 @@ pub(super) fn all(looked: &Looked) -> Vec<HostView> {
     views
 }
 
-/// Looks with the eyes of a host, at agents too where its rules for them are known.
+/// Looks by the rules of a host, at agents too where its rules for them are known.
 fn look_as(environment: &Environment, host: &Host, all: bool) -> Looked {
     let request = Request {
         view: View::Host(host.name.clone()),
@@ -218,7 +218,7 @@ fn look_as(environment: &Environment, host: &Host, all: bool) -> Looked {
     Looked::new(environment.clone(), request)
 }
 
-/// What is looked for with the eyes of a host.
+/// Returns the parts that are looked for in a host's view.
 pub(super) fn parts_of(host: &Host) -> Parts {
     if hosts::AgentRules::by_name(&host.name).is_some() {
         Parts::PROMPTS

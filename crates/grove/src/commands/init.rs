@@ -1,4 +1,4 @@
-//! `grove init`: what is here, and what somebody who begins may do next. Nothing is written that nobody agreed to.
+//! `grove init`: what is here, and what a new user may do next. Nothing is written without the person's consent.
 
 use clap::ValueEnum as _;
 use grove_catalog::state::State;
@@ -20,7 +20,7 @@ use grove_engine::health::ProviderHealth;
 struct FoundHost {
     name: String,
     title: String,
-    /// Whether it has Grove's MCP server; none where Grove cannot enter it, or cannot read the file.
+    /// True if it has Grove's MCP server; none where Grove cannot enter it, or cannot read the file.
     mcp: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
@@ -28,7 +28,7 @@ struct FoundHost {
     entry: Option<McpHost>,
 }
 
-/// What to do next.
+/// A command to run next.
 #[derive(Serialize)]
 struct NextStep {
     command: String,
@@ -91,7 +91,7 @@ pub(super) fn run(
         out.line(&format!("  {}", step.command));
         out.line(&format!("      {}", step.why));
     }
-    // Where it was offered, it has been read.
+    // At a terminal it was offered, and so shown already.
     if !has_key(&providers) && !out.can_ask() {
         first_provider::print(&environment, out);
     }
@@ -102,9 +102,9 @@ pub(super) fn run(
 #[derive(Serialize)]
 struct FoundProject {
     folder: Option<std::path::PathBuf>,
-    /// Its skills that are not used as long as nobody trusts it.
+    /// Its skills that are not used as long as it is not trusted.
     untrusted: usize,
-    /// Those that changed since somebody did.
+    /// Those that changed since it was trusted.
     changed: usize,
 }
 
@@ -188,7 +188,7 @@ fn print_project(project: &FoundProject, environment: &Environment, out: &mut Ou
     );
 }
 
-/// Offers to enter the MCP server where it is not. Where nobody can be asked, nothing is written.
+/// Offers to enter the MCP server where it is not. Without `--yes` nothing is written where no person can be asked.
 fn offer(environment: &Environment, hosts: &[FoundHost], yes: bool, out: &mut Output) -> Outcome {
     let mut code = 0;
     for host in hosts.iter().filter(|host| host.mcp == Some(false)) {
@@ -199,9 +199,9 @@ fn offer(environment: &Environment, hosts: &[FoundHost], yes: bool, out: &mut Ou
         out.line(&format!("Grove's MCP server for {}:", host.title));
         let entry = entry_of(entry, yes);
         let ended = mcp_install::run(environment, &McpCommand::Install { entry }, out)?;
-        // What came of it stands before whatever is said next.
+        // Its output stands before what is said next.
         out.flush();
-        // Whoever does not want it has what they wanted.
+        // A person who declines has what they wanted.
         if yes && ended != 0 {
             code = ErrorKind::Finding.exit_code();
         }
@@ -209,7 +209,7 @@ fn offer(environment: &Environment, hosts: &[FoundHost], yes: bool, out: &mut Ou
     Ok(code)
 }
 
-/// Whether a model can be asked, as far as that is known without trying.
+/// Returns true if a model can be asked, as far as that is known without trying.
 fn has_key(providers: &[ProviderHealth]) -> bool {
     let mut states = providers.iter().map(|provider| provider.state);
     states.any(|state| matches!(state, "present" | "needs none" | "not tried"))

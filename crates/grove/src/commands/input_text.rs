@@ -1,4 +1,4 @@
-//! Texts that somebody gives in a file, or on standard input as `-`.
+//! Texts that the caller gives in a file, or on standard input as `-`.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};

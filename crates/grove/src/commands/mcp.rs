@@ -56,7 +56,7 @@ pub(super) fn run(environment: Environment, arguments: &McpArgs, out: &mut Outpu
                 notes.note(&format!("serving skills at http://{address}/mcp"));
                 notes.note(&format!("authorization: Bearer {secret}"));
                 notes.note(&format!("the token is also in {kept}"));
-                // Somebody who does not read this finds the token in the file.
+                // A person who does not read this finds the token in the file.
                 let _ = notes.finish();
             })
         }

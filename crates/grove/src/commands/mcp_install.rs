@@ -33,7 +33,7 @@ fn host_of(host: McpHost) -> Host {
     }
 }
 
-/// What would change in a host's configuration.
+/// Plans a change of a host's configuration.
 fn change(
     environment: &Environment,
     entry: &McpEntry,
@@ -60,7 +60,7 @@ fn change(
     })
 }
 
-/// Whether a host's configuration has the server as it would be entered.
+/// Returns true if a host's configuration has the server as it would be entered.
 pub(super) fn is_installed(
     environment: &Environment,
     entry: &McpEntry,
@@ -68,7 +68,7 @@ pub(super) fn is_installed(
     Ok(change(environment, entry, true)?.is_nothing())
 }
 
-/// Says which of the skills the host finds by itself, so that nobody is surprised to see them twice.
+/// Says which of the skills the host finds by itself, so that the person is not surprised to see them twice.
 fn say_what_it_lists(environment: &Environment, name: &str, out: &mut Output) {
     let Some(host) = hosts::by_name(name) else {
         return;
@@ -96,7 +96,7 @@ fn say_what_it_lists(environment: &Environment, name: &str, out: &mut Output) {
     }
 }
 
-/// Where a host keeps its files, if the variable that its description names says so.
+/// Returns the folder in which a host keeps its files, if the variable that its description names says so.
 fn home_of_host(environment: &Environment, name: &str) -> Option<PathBuf> {
     let mut roots = hosts::by_name(name)?.roots.into_iter();
     let variable = roots.find_map(|root| root.env)?;
@@ -104,7 +104,7 @@ fn home_of_host(environment: &Environment, name: &str) -> Option<PathBuf> {
     (!folder.is_empty()).then(|| folder.into())
 }
 
-/// How the host starts the server: this very program, or by name where others have it elsewhere.
+/// Returns the command that starts the server: this very program, or by name where others have it elsewhere.
 fn launch(scope: Scope) -> Result<Launch, CommandError> {
     let command = match scope {
         Scope::Project => "grove".to_owned(),

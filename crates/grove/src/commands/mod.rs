@@ -59,10 +59,10 @@ use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::output::Output;
 use crate::process_environment;
 
-/// What a command gives: an exit code, or an error.
+/// The outcome of a command: an exit code, or an error.
 pub(crate) type Outcome = Result<u8, CommandError>;
 
-/// Runs what was typed; leaves behind what looked, if anything did.
+/// Runs what was typed; `looked` keeps the library that looked, if one did.
 pub(crate) fn run(
     arguments: Vec<OsString>,
     looked: &mut Option<Looked>,
@@ -188,7 +188,7 @@ fn reference(_: &Environment, _: Vec<OsString>, _: &mut Output) -> Outcome {
     ]))
 }
 
-/// Whether a command reads or writes what is kept of runs.
+/// Returns true if a command reads or writes what is kept of runs.
 fn is_about_runs(command: &Command) -> bool {
     match command {
         Command::Run(_) | Command::Runs(_) | Command::Supervise => true,
@@ -218,7 +218,7 @@ fn check_all(
     check::run(looked, check::Checked::Everything, only, flags.json, out)
 }
 
-/// Looks at every kind of file that whoever is asked about has.
+/// Looks at every kind of file that the asked host, or Grove itself, has.
 fn look_at_kinds(environment: Environment, flags: &Look) -> Result<Looked, CommandError> {
     let mut request = request(&environment, flags, None)?;
     match &request.view {
@@ -279,7 +279,7 @@ fn skills(
     })
 }
 
-/// Whether somebody agrees, who may have said so already; where nobody can be asked that is an error.
+/// Returns true if the person agrees, or has said so already; where no person can be asked that is an error.
 pub(crate) fn agreed(question: &str, yes: bool, out: &mut Output) -> Result<bool, CommandError> {
     if yes {
         return Ok(true);
@@ -316,7 +316,7 @@ fn usage(error: &clap::Error, arguments: &[OsString], out: &mut Output) -> u8 {
     0
 }
 
-/// Whether a command was refused because of flags in front of it.
+/// Returns true if a command was refused because of flags in front of it.
 fn flags_before_command(error: &clap::Error, arguments: &[OsString]) -> bool {
     let Some(ContextValue::String(refused)) = error
         .get(ContextKind::InvalidSubcommand)
@@ -345,7 +345,6 @@ impl std::ops::Deref for Looked {
 }
 
 impl Looked {
-    /// Looks as asked.
     pub(crate) fn new(environment: Environment, request: Request) -> Self {
         let mut library = Library::new(environment, request);
         let look = library.look();
@@ -366,7 +365,7 @@ pub(crate) fn look(environment: Environment, look: &Look) -> Result<Looked, Comm
     Ok(Looked::new(environment, request))
 }
 
-/// Looks at skills and agents, for whoever compares what hosts have of them.
+/// Looks at skills and agents, to compare what hosts have of them.
 fn look_at_hosts(environment: Environment, look: &Look) -> Result<Looked, CommandError> {
     let mut request = request(&environment, look, None)?;
     let host = look.host.as_deref().and_then(hosts::by_name);
@@ -388,7 +387,7 @@ pub(crate) fn look_in_session(
     Ok((Looked::new(environment, request), session))
 }
 
-/// What is to be looked at, as asked.
+/// Returns the request for a look, as typed.
 pub(crate) fn request(
     environment: &Environment,
     look: &Look,
@@ -430,7 +429,7 @@ pub(crate) fn cost(text: &str) -> (usize, usize) {
     (text.chars().count(), crate::tokens::count(text))
 }
 
-/// What a text for a model costs, as a line beside it.
+/// Returns the cost of a text for a model, as a line beside it.
 pub(crate) fn cost_note(text: &str) -> String {
     let (chars, tokens) = cost(text);
     let (chars, tokens) = (counted(chars, "character"), counted(tokens, "token"));
@@ -438,7 +437,7 @@ pub(crate) fn cost_note(text: &str) -> String {
     format!("grove: {chars}, {about}{tokens}")
 }
 
-/// How many findings need attention, as a clause.
+/// Returns the number of findings that need attention, as a clause.
 pub(crate) fn need_attention(findings: usize) -> String {
     if findings == 1 {
         "1 finding needs attention".to_owned()

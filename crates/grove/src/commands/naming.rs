@@ -1,4 +1,4 @@
-//! What is said when a name leads to no skill or to several.
+//! Errors for a name that leads to no skill or to several.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::{entry_listing, path_text, unread};
 use crate::args::Look;
 use crate::command_error::CommandError;
 
-/// Several skills bear a name: the commands that tell them apart.
+/// The error if several skills bear a name, with the commands that tell them apart.
 pub(super) fn ambiguous(
     snapshot: &Snapshot,
     command: &str,
@@ -66,7 +66,7 @@ pub(super) fn known_host(
     })
 }
 
-/// A word that nobody knows, with those that are spelled nearly so.
+/// The error for an unknown word, with those that are spelled nearly so.
 pub(super) fn unknown_word(what: &str, word: &str, known: &[&str]) -> CommandError {
     let error = CommandError::usage(format!("unknown {what} `{word}`"));
     let near = address::near_names(known.iter().copied(), word);
@@ -82,7 +82,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Nothing bears a name: what is near, or that it was not read.
+/// The error if no skill bears a name: what is near, or that it was not read.
 pub(super) fn unknown(snapshot: &Snapshot, name: &str, near: &[String]) -> CommandError {
     if let Some(reason) = address::unread(snapshot, name) {
         return CommandError::finding(reason.message).hint(reason.fix);

@@ -114,7 +114,7 @@ struct Attention {
     command: String,
 }
 
-/// What needs attention, most serious first: what is not used at all, what is wrong, what a host does not show.
+/// Returns what needs attention, most serious first: what is not used at all, what is wrong, what a host does not show.
 fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
     let mut all = Vec::new();
     let mut add = |message: String, command: String| all.push(Attention { message, command });
@@ -140,7 +140,7 @@ fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
         }
     }
     for view in views {
-        // Of Grove's own nothing is out of reach: closed entries lead to it.
+        // Nothing in Grove's own catalog is out of reach: closed entries lead to it.
         let row = view.counts();
         let (left_out, named) = (row.not_shown, row.name_only);
         if view.host.is_some() && left_out > 0 {

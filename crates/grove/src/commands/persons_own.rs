@@ -23,7 +23,7 @@ pub(super) fn require_person(
     Err(CommandError::usage(message).hint("ask the one who gave you the task to do it"))
 }
 
-/// What of the person's a command changes; none where it changes nothing of that kind.
+/// Returns the thing of the person's that a command changes; none where it changes nothing of that kind.
 fn changed_by(command: &Command) -> Option<&'static str> {
     match command {
         Command::Trust(arguments) if arguments.dry_run || arguments.list => None,

@@ -89,7 +89,7 @@ fn print(
     Ok(())
 }
 
-/// The prompt of whoever runs the agent, from a file or from standard input.
+/// Reads the base prompt of the program that runs the agent, from a file or from standard input.
 fn read_base(given: &Path, environment: &Environment) -> Result<Base, CommandError> {
     let read = input_text::read(environment, given, MAX_BASE, "the base prompt")?;
     Ok(Base {
@@ -99,7 +99,7 @@ fn read_base(given: &Path, environment: &Environment) -> Result<Base, CommandErr
     })
 }
 
-/// How the prompt stands to that of whoever runs the agent.
+/// Says how the prompt stands to that of the program that runs the agent.
 fn said_of_base(prompt: &Prompt) -> String {
     let mode = match prompt.mode {
         PromptMode::Append => "append",

@@ -28,7 +28,7 @@ use following::Following;
 pub(super) use health::print_health;
 pub(super) use told::print_told;
 
-/// `grove run`.
+/// Carries out the command `grove run`.
 pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Output) -> Outcome {
     let engine = Engine::new(environment.clone());
     let order = order::order(environment, arguments)?;
@@ -69,7 +69,7 @@ pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Outp
     following.follow(out)
 }
 
-/// `grove plan`.
+/// Carries out the command `grove plan`.
 pub(super) fn plan(environment: &Environment, arguments: &PlanArgs, out: &mut Output) -> Outcome {
     let engine = Engine::new(environment.clone());
     let order = order::order(environment, &arguments.run)?;
@@ -91,7 +91,7 @@ pub(super) fn plan(environment: &Environment, arguments: &PlanArgs, out: &mut Ou
     Ok(0)
 }
 
-/// `grove runs …`.
+/// Carries out the commands `grove runs …`.
 pub(super) fn manage(
     environment: &Environment,
     command: &RunsCommand,

@@ -23,14 +23,14 @@ pub(super) fn require_known(states: &[String]) -> Result<(), CommandError> {
         .hint(format!("states: {}", all.join(", "))))
 }
 
-/// Whether a word names a state, in any case.
+/// Returns true if a word names a state, in any case.
 fn is(state: State, word: &str) -> bool {
     [state.as_str(), state.in_words()]
         .iter()
         .any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// How the list is printed.
+/// The form in which the list is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Json,
@@ -90,13 +90,13 @@ pub(super) fn run(looked: &Looked, form: Form, states: &[String], out: &mut Outp
     0
 }
 
-/// What name and description take in a list that shows them whole.
+/// Returns the tokens of name and description in a list that shows them whole.
 pub(super) fn told_tokens(skill: &Skill) -> usize {
     let description = skill.description().unwrap_or_default();
     tokens::count(skill.name()) + tokens::count(description)
 }
 
-/// About what the instructions take, from the size of the file: nothing is read for it.
+/// Estimates the tokens of the instructions from the size of the file: nothing is read for it.
 pub(super) fn body_tokens(skill: &Skill) -> usize {
     if skill.content.is_refused() {
         return 0;

@@ -48,7 +48,7 @@ pub(super) fn grant(environment: &Environment, arguments: &TrustArgs, out: &mut 
     Ok(0)
 }
 
-/// Asks whoever sits at the terminal; without one there is nobody to ask.
+/// Asks the person at the terminal; without a terminal that is an error.
 fn is_agreed(
     review: &Review,
     is_json: bool,
@@ -162,7 +162,7 @@ fn content(text: &str, left: &mut usize) -> String {
     shown
 }
 
-/// What differs in two texts, line by line, for people.
+/// Returns the difference of two texts, line by line, for people.
 fn difference(before: &str, now: &str) -> String {
     let difference = similar::TextDiff::from_lines(before, now);
     let unified = difference.unified_diff().to_string();
@@ -316,7 +316,7 @@ fn list_grants(environment: &Environment, json: bool, out: &mut Output) -> Outco
     Ok(0)
 }
 
-/// How many files a grant pins.
+/// Returns the number of files that a grant pins.
 fn files_in(grant: &Grant) -> usize {
     let pins = grant.pins.values();
     pins.filter(|pin| grove_catalog::trust::is_file(pin))

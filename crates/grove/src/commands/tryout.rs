@@ -40,7 +40,7 @@ const FILES: [(&str, &str); 11] = sample![
     "model.jsonl",
 ];
 
-/// What is shown: why, the command, and the exit code that it has to have.
+/// The commands that are shown: why, the command, and the exit code that it has to have.
 const COMMANDS: [(&str, &[&str], i32); 8] = [
     (
         "Both scripts of the repository are broken:",
@@ -154,7 +154,7 @@ impl Interrupts {
         })
     }
 
-    /// Whether one came until now.
+    /// Returns true if an interrupt came until now.
     fn came(&mut self) -> bool {
         let waiting = async {
             tokio::time::timeout(Duration::from_millis(1), self.signal.recv())
@@ -241,7 +241,7 @@ impl Scene<'_> {
         }
     }
 
-    /// What to type for this program: its name where the path finds it, else where it is.
+    /// Returns the words that start this program: its name where the path finds it, else its file.
     fn typed_name(&self) -> String {
         let Ok(this) = std::env::current_exe() else {
             return "grove".to_owned();
@@ -261,7 +261,7 @@ impl Scene<'_> {
     }
 }
 
-/// Where it is tried.
+/// The environment and the folder of a tryout.
 struct Scene<'a> {
     environment: &'a Environment,
     folder: PathBuf,
@@ -298,7 +298,7 @@ impl Scene<'_> {
         self.folder.join("home")
     }
 
-    /// A command in the repository, by somebody who has nothing but this folder.
+    /// A command in the repository, for a user who has nothing but this folder.
     fn command(&self, words: &[&str]) -> Result<Command, CommandError> {
         let this = std::env::current_exe().map_err(CommandError::internal)?;
         let (program, words) = words

@@ -23,7 +23,7 @@ const MAX_TRUSTED: u64 = 1 << 20;
 const NOT_UNDONE_HERE: &str =
     "`grove untrust` takes back `grove trust`, and `grove runs stop` ends a run";
 
-/// The two directions.
+/// The direction of a change: taken back, or made again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     Undo,
@@ -128,7 +128,7 @@ fn take_back(change: Change, git: &Git) -> Result<(), CommandError> {
     Ok(change.forget()?)
 }
 
-/// What is in the files of a change; none where there is no file.
+/// Reads the files of a change; none where there is no file.
 fn contents(files: &[PathBuf]) -> Vec<Option<Vec<u8>>> {
     let read = |file: &PathBuf| files::read_bounded(file, MAX_TRUSTED).ok();
     files.iter().map(read).collect()

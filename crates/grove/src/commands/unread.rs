@@ -1,5 +1,5 @@
-//! What was asked for and not read: folders that are missing, and skills beyond the limit of their root. Said wherever
-//! skills are counted or looked for.
+//! Places that were asked for and not read: folders that are missing, and skills beyond the limit of their root. Said
+//! wherever skills are counted or looked for.
 
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::Environment;
@@ -8,7 +8,7 @@ use grove_spec::{Code, Diagnostic};
 use super::counted;
 use crate::output::Output;
 
-/// How many skills lie beyond the limit of their root.
+/// Returns the number of skills beyond the limit of their root.
 pub(super) fn count(snapshot: &Snapshot) -> usize {
     let findings = snapshot.diagnostics.iter();
     let limits = findings.filter(|finding| finding.code == Code::CandidateLimit);
@@ -24,8 +24,7 @@ pub(super) fn roots(snapshot: &Snapshot) -> impl Iterator<Item = &Diagnostic> {
     })
 }
 
-/// Says which folders could not be read. Of Grove's own nobody need be told: where nothing can be written, there are
-/// none.
+/// Says which folders could not be read. Grove's own are left out: where nothing can be written, there are none.
 pub(super) fn say_roots(snapshot: &Snapshot, environment: &Environment, out: &mut Output) {
     let is_own = |finding: &&Diagnostic| {
         let file = finding.file.as_ref();

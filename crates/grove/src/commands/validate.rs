@@ -21,7 +21,7 @@ use crate::output::Output;
 
 struct Checked {
     file: PathBuf,
-    /// Whether it stands for a file; findings about folders and links are no files.
+    /// True if it stands for a file; findings about folders and links are no files.
     is_file: bool,
     kind: FileKind,
     text: Option<String>,
@@ -31,7 +31,7 @@ struct Checked {
 }
 
 impl Checked {
-    /// What was found about something that is no file that could be read.
+    /// A finding about something that is no file that could be read.
     fn finding(path: &Path, finding: Diagnostic) -> Self {
         Self {
             file: path.to_path_buf(),
@@ -44,7 +44,7 @@ impl Checked {
     }
 }
 
-/// How findings are printed.
+/// The form in which findings are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Text,
@@ -238,7 +238,7 @@ fn unreadable(error: &FsError) -> Diagnostic {
     Diagnostic::new(Code::Unreadable, format!("{error}: {}", error.source))
 }
 
-/// Why a file could not be read.
+/// Returns the finding for a file that could not be read.
 fn unread(file: &Path, error: &FsError) -> Diagnostic {
     /// Links that lead to one another.
     const LOOP: i32 = 40;
@@ -267,7 +267,7 @@ fn check_file(file: &Path, kind: FileKind) -> Checked {
         Ok(bytes) => bytes,
         Err(error) => {
             let finding = unread(file, &error);
-            // In a folder that may not be entered nobody knows which files there are.
+            // In a folder that may not be entered it cannot be known which files there are.
             if let Some(folder) = file.parent().filter(|_| !files::is_there(file)) {
                 return Checked::finding(folder, finding);
             }

@@ -14,7 +14,7 @@ use crate::args::Look;
 use crate::json::{DiagnosticJson, count_states};
 use crate::output::{self, Output};
 
-/// How often it looks whether anybody still reads.
+/// The time between two checks that the output still has a reader.
 const READER_CHECK: Duration = Duration::from_millis(500);
 
 pub(super) fn run(environment: Environment, look: &Look, out: &mut Output) -> Outcome {

@@ -25,16 +25,16 @@ use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::output::{Output, columns};
 use crate::table::wrapped;
 
-/// What a host does with one file.
+/// The answer of a host about one file.
 #[derive(Debug, Serialize)]
 struct HostAnswer {
     host: String,
     title: String,
-    /// A stable word.
+    /// A stable word for programs.
     answer: String,
     /// One sentence without a full stop.
     message: String,
-    /// What to do; none where nothing is to be done.
+    /// The next step; none where nothing is to be done.
     fix: Option<String>,
     location: Option<PathBuf>,
 }
@@ -91,7 +91,7 @@ pub(super) fn run(looked: &Looked, name: &str, json: bool, out: &mut Output) -> 
     Ok(0)
 }
 
-/// Nobody has it: what is spelled nearly so, and where it was looked for.
+/// The error if no host has it: what is spelled nearly so, and where it was looked for.
 fn nowhere(views: &[HostView], name: &str, environment: &Environment) -> CommandError {
     let titles: Vec<&str> = views.iter().map(|view| view.title.as_str()).collect();
     let message = format!(
@@ -117,7 +117,7 @@ fn nowhere(views: &[HostView], name: &str, environment: &Environment) -> Command
     error.hint(format!("looked in {}", roots.join(", ")))
 }
 
-/// What was said of files in a folder of this name that would be skills in other letters.
+/// Returns the findings about files in a folder of this name that would be skills in other letters.
 fn misnamed(views: &[HostView], name: &str, environment: &Environment) -> BTreeSet<String> {
     let findings = views
         .iter()
@@ -138,7 +138,7 @@ fn misnamed(views: &[HostView], name: &str, environment: &Environment) -> BTreeS
     about.collect()
 }
 
-/// What was said of files of this name in folders for agents that are no agents.
+/// Returns the findings about files of this name in folders for agents that are no agents.
 fn no_agents(views: &[HostView], name: &str, environment: &Environment) -> BTreeSet<String> {
     let findings = views
         .iter()
@@ -191,18 +191,18 @@ fn print(answers: &[HostAnswer], width: usize, environment: &Environment, out: &
     }
 }
 
-/// What is asked of a kind of file besides what all kinds have.
+/// The part of a kind of file that is not common to all kinds.
 trait Shown: Entry {
-    /// What a host says of one that is there and not refused.
+    /// Returns the answer of a host about one that is there and not refused.
     fn shown(&self, view: &HostView, at: usize) -> Said;
 
-    /// How a host that does not look where one lies would have it: one of a project in that project's folder.
+    /// Says how a host that does not look where one lies would have it: one of a project in that project's folder.
     fn brought_to(host: &Host, name: &str, project: Option<&str>) -> Option<String>;
 
     /// The folder of such files that one is in.
     fn folder_of(file: &Path) -> &Path;
 
-    /// What is said of a file, with its path below a folder in which a host looks and where the host has not found it.
+    /// Returns the answer about a file that a host has not found below a folder in which it looks, with its path there.
     fn passed_over(view: &HostView, root: &str, file: (&Path, &Path)) -> Said;
 }
 
@@ -345,7 +345,7 @@ struct Found {
     is_project: bool,
 }
 
-/// What every host says of what bears a name; nothing if nobody has it.
+/// Returns every host's answer about each file of that name; nothing if no host has it.
 fn answers<'v, E: Shown + 'v>(
     views: &'v [HostView],
     entries_of: &dyn Fn(&'v HostView) -> Option<Entries<'v, E>>,
@@ -428,7 +428,7 @@ fn locations<'a, E: Entry>(
     all.map(|path| files::canonical(&path).unwrap_or(path))
 }
 
-/// What is said of one that a host has found.
+/// Returns the answer about one that a host has found.
 fn of_entry<E: Shown>(view: &HostView, entry: &E, at: usize) -> Said {
     if entry.state().is_offered() {
         return entry.shown(view, at);
@@ -448,7 +448,7 @@ fn of_entry<E: Shown>(view: &HostView, entry: &E, at: usize) -> Said {
     said(state, message, (!fix.is_empty()).then(|| one_line(&fix)))
 }
 
-/// Why a host has not found a file that somebody else has.
+/// Returns the reason why a host has not found a file that another host has.
 fn not_there<E: Shown>(
     view: &HostView,
     roots: &[Root],

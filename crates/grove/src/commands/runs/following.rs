@@ -19,9 +19,9 @@ use crate::output::Output;
 use grove_engine::RunJournal;
 use grove_engine::words::{event_line, tokens_in_words};
 
-/// How often the journal is asked whether something is new.
+/// The time between two questions to the journal whether something is new.
 pub(super) const POLL: Duration = Duration::from_millis(15);
-/// How often it is looked whether somebody does the work.
+/// The time between two checks that a process does the work.
 const WORK_CHECK: Duration = Duration::from_secs(2);
 /// With fewer bytes on its disk the journal cannot grow: a transaction writes some pages of 4 KiB beside it.
 const LEAST_ROOM: u64 = 64 << 10;
@@ -32,7 +32,7 @@ const MANNER: Manner = Manner {
     answering: " · Ctrl-C stops the run",
 };
 
-/// How a run is followed.
+/// A run that is followed, and the options of its view.
 pub(super) struct Following<'a> {
     pub(super) environment: &'a Environment,
     pub(super) runs: &'a RunJournal,
@@ -43,7 +43,7 @@ pub(super) struct Following<'a> {
     pub(super) timeout: Option<u64>,
 }
 
-/// Why a run is not followed any more.
+/// The reason why a run is not followed any more.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Left {
     Over,
@@ -56,8 +56,8 @@ enum Left {
 }
 
 impl Left {
-    /// The exit code. A run that goes on has come to nothing yet, so that it is never 0; of a signal it is what shells
-    /// know it by.
+    /// Returns the exit code. It is never 0 for a run that goes on, since that has no result yet; for a signal it is the
+    /// code that shells use.
     fn exit_code(self) -> u8 {
         match self {
             Self::Over => 0,
@@ -96,7 +96,7 @@ impl Following<'_> {
             }
             return Ok(exit_code(&state));
         }
-        // Whoever has read it has it: a result that could not be written stays unacknowledged.
+        // A result counts as read once it is written; one that could not be written stays unacknowledged.
         if out.flush() {
             runs.wish(run, Wish::Acknowledge)?;
         }
@@ -151,7 +151,7 @@ impl Following<'_> {
             let is_waiting = watched.state.run().is_waiting();
             let can_answer = view.as_ref().is_some_and(LiveView::has_keys);
             let is_asking = matches!(watched.state.run(), Execution::Asking(_));
-            // Whoever sits there is asked; everybody else is told how to answer.
+            // A person at the terminal is asked; every other caller is told how to answer.
             if watched.is_over() || (is_waiting && !(is_asking && can_answer)) {
                 return Ok(Left::Over);
             }
@@ -232,7 +232,7 @@ struct JournalDisk {
 }
 
 impl JournalDisk {
-    /// What is to be said, once each time it changes. A disk is of no interest while the run goes on.
+    /// Returns a note, once each time the disk becomes full or not full. A disk is of no interest while the run goes on.
     fn note(&mut self, folder: &Path, is_quiet: bool) -> Option<String> {
         let free = grove_fs::files::free_bytes(folder);
         let is_full = is_quiet && free.is_some_and(|free| free < LEAST_ROOM);
@@ -249,7 +249,7 @@ impl JournalDisk {
     }
 }
 
-/// What a view is told by the system: that its person wants the run to stop, or that the person is gone.
+/// The signals to a view: that its person wants the run to stop, or that the person is gone.
 pub(super) struct Signals {
     pub(super) interrupt: Signal,
     pub(super) terminate: Signal,
@@ -267,7 +267,7 @@ impl Signals {
     }
 }
 
-/// What whoever does not look at a terminal is told of an event.
+/// Returns an event in words for a reader without a terminal.
 pub(super) fn plain_line(event: &Event) -> Option<String> {
     let line = event_line(event);
     match &event.fact {
@@ -315,7 +315,7 @@ fn print_result(view: &RunView, out: &mut Output) {
     }
 }
 
-/// What to type so that a run goes on that waits for somebody.
+/// Returns the command with which a run goes on that waits for a person.
 pub(super) fn how_to_go_on(view: &RunView) -> String {
     let of = |state: &str| view.nodes.iter().find(|node| node.state == state);
     match (of("asking"), of("paused")) {

@@ -10,7 +10,7 @@ use crate::args::LedgerArguments;
 use crate::commands::Outcome;
 use crate::output::Output;
 
-/// How many lines of a failed command are printed, and how much of each.
+/// The number of lines of a failed command that are printed, and the characters of each.
 const MOST_PRINTED: usize = 8;
 const MOST_OF_LINE: usize = 300;
 
@@ -136,7 +136,7 @@ fn printed_lines(runs: &RunJournal, result: &CheckResult) -> Vec<String> {
     lines.collect()
 }
 
-/// What a command did to the work that it was to judge.
+/// Says which files of the work a command changed, though it was to judge them.
 pub(super) fn changed_by(result: &CheckResult) -> String {
     match result.changed.as_slice() {
         [] => String::new(),

@@ -1,4 +1,4 @@
-//! What a person sees of runs while they go on: frames at the bottom of a terminal, and keys.
+//! The view of runs while they go on: frames at the bottom of a terminal, and keys.
 //!
 //! A frame is a function of the journal, the logs of attempts, the time and the size of the terminal; nothing of a run
 //! depends on it.
@@ -27,26 +27,25 @@ use keys::{AnswerPrompt, Keys, Struck};
 use screen::Screen;
 pub(super) use watching::watch;
 
-/// Between two frames.
+/// The time between two frames.
 const FRAME: Duration = Duration::from_millis(40);
-/// Between two looks into logs.
+/// The time between two looks into logs.
 const LOGS: Duration = Duration::from_millis(120);
 /// A frame is not older than this: its times go on.
 const TICK: Duration = Duration::from_secs(1);
 
-/// How a view is: what its keys do beside answering, and what it shows.
+/// The manner of a view: what its keys do beside answering, and what it shows.
 pub(super) struct Manner {
-    /// Whether of a run that is over no more than its heading is shown.
+    /// True if no more than the heading of a run that is over is shown.
     pub(super) is_brief_when_over: bool,
-    /// While nobody is answered.
+    /// The line of keys while no child is being answered.
     pub(super) idle: &'static str,
-    /// What else there is while somebody is.
+    /// The other keys while a child is being answered.
     pub(super) answering: &'static str,
 }
 
-/// What somebody did at the terminal.
+/// A wish of the person at the terminal.
 pub(super) enum Wanted {
-    /// To leave.
     Leave,
     /// To answer a child.
     Answer {
@@ -69,7 +68,7 @@ pub(super) struct LiveView<'a> {
 }
 
 impl<'a> LiveView<'a> {
-    /// None when nobody sits at a terminal.
+    /// None without a terminal.
     pub(super) fn at_terminal(environment: &'a Environment, manner: Manner) -> Option<Self> {
         std::io::stderr().is_terminal().then(|| Self {
             environment,
@@ -83,7 +82,7 @@ impl<'a> LiveView<'a> {
         })
     }
 
-    /// Whether somebody can answer here.
+    /// Returns true if a person can answer here.
     pub(super) fn has_keys(&self) -> bool {
         self.keys.is_some()
     }
@@ -98,7 +97,7 @@ impl<'a> LiveView<'a> {
         FrameSize { columns, rows }
     }
 
-    /// Draws what there is, when it is time to; gives what somebody wants.
+    /// Draws what there is, when it is time to; returns the wishes of the person.
     pub(super) fn show(
         &mut self,
         runs: &mut [&mut WatchedRun],
@@ -179,7 +178,7 @@ impl<'a> LiveView<'a> {
         self.is_stale = true;
     }
 
-    /// Takes the frame away and leaves how far everybody was, as lines.
+    /// Takes the frame away and leaves the state of every child, as lines.
     pub(super) fn leave(&mut self, runs: &[&mut WatchedRun], out: &mut Output) {
         self.clear(out);
         let size = self.size();

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::commands::{Outcome, counted};
 use crate::output::Output;
 
-/// `grove runs diff`.
+/// Carries out `grove runs diff`.
 pub(super) fn diff(runs: &RunJournal, given: &str, json: bool, out: &mut Output) -> Outcome {
     let RunPatches { run, patches } = runs.patches(given)?;
     if json {
@@ -59,7 +59,7 @@ pub(super) fn diff(runs: &RunJournal, given: &str, json: bool, out: &mut Output)
     Ok(0)
 }
 
-/// `grove runs apply`.
+/// Carries out `grove runs apply`.
 pub(super) fn apply(
     environment: &Environment,
     runs: &RunJournal,

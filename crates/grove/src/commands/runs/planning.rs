@@ -52,7 +52,7 @@ pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut Output) {
     }
 }
 
-/// How many items a list has that is there.
+/// Returns the number of items of a list that is there.
 fn items_of(list: &FanOut, planned: &PlannedRun) -> usize {
     let stored = planned.artifacts.iter();
     let mut stored = stored.filter(|bytes| Some(Digest::of(bytes)) == list.items);
@@ -61,7 +61,7 @@ fn items_of(list: &FanOut, planned: &PlannedRun) -> usize {
     items.map_or(0, |items| items.len())
 }
 
-/// Where a working tree begins.
+/// Says from which commit and children a working tree begins.
 fn beginning(tree: &WorktreePlan) -> String {
     let nodes: Vec<&str> = tree
         .begins
@@ -75,7 +75,7 @@ fn beginning(tree: &WorktreePlan) -> String {
     format!("of its own, from {}{with}", tree.base)
 }
 
-/// What is known of a child before it starts; what is not said is left out.
+/// Returns the rows about a child that are known before it starts; what is not said is left out.
 fn rows(node: &Node, child: &Child, planned: &PlannedRun) -> Vec<(&'static str, String)> {
     let after: Vec<&str> = node
         .after

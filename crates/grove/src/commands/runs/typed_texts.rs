@@ -1,4 +1,4 @@
-//! What is typed beside the words of a run: a task or a list that is in a file or comes on standard input.
+//! Texts that are typed beside the words of a run: a task or a list that is in a file or comes on standard input.
 
 use std::path::Path;
 

@@ -4,23 +4,23 @@ use grove_spec::agent::{OutputFile, OutputMode};
 use grove_spec::chain::{Collect, Expand, FanOut, Group, GroupSettings, Step, Task};
 use serde_json::Value;
 
-/// What stands between steps, and between tasks of one step. A shell takes `->` for itself unless it is quoted.
+/// The words between steps, and between tasks of one step. A shell takes `->` for itself unless it is quoted.
 const THEN: [&str; 3] = ["->", "→", "then"];
 const AND: [&str; 1] = [","];
-/// What the answers for all items are called in later tasks, where nothing else is said.
+/// The name of the answers for all items in later tasks, where nothing else is said.
 const EACH: &str = "each";
 
 /// The steps that were typed.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct TypedSteps {
     pub(super) steps: Vec<Step>,
-    /// Whether they are a chain: more than one step.
+    /// True if they are a chain: more than one step.
     pub(super) is_chain: bool,
-    /// What the whole is asked for: the first task.
+    /// The task of the whole: the first one.
     pub(super) task: String,
 }
 
-/// Whether a word stands between steps or tasks.
+/// Returns true if a word stands between steps or tasks.
 pub(super) fn is_joint(word: &str) -> bool {
     THEN.contains(&word) || AND.contains(&word)
 }

@@ -1,7 +1,7 @@
 //! Markup in which nothing that a file or a model wrote has a meaning.
 //!
-//! What is markup is a constant of this program; everything else goes through [`Html::text`] or an attribute, and both
-//! escape. There is no other way to put something on a page.
+//! Markup is a constant of this program; everything else goes through [`Html::text`] or an attribute, and both escape.
+//! There is no other way to put something on a page.
 
 use grove_spec::text::visible;
 
@@ -61,7 +61,7 @@ impl Html {
         self.markup(open).text(text).markup(close)
     }
 
-    /// How long it is so far.
+    /// Returns its length so far.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

@@ -263,7 +263,7 @@ fn timeline(run: &ExportedRun, html: &mut Html) {
     }
 }
 
-/// What is counted of a child, in the order of the columns. Where a page is narrow each cell has its column's name beside it.
+/// The counts of a child, in the order of the columns. Where a page is narrow each cell has its column's name beside it.
 const FIGURES: [&str; 5] = ["Input", "Cached", "Output", "Calls", "Cost"];
 
 fn spent(run: &ExportedRun, html: &mut Html) {

@@ -7,10 +7,10 @@ use super::line::{Line, fitted, money, time, whole};
 use crate::colour::Meaning;
 use grove_spec::text::grouped;
 
-/// What a child does has at least so much room before its numbers give way.
+/// The least width of a child's doing before its numbers give way.
 const LEAST_DOING: usize = 20;
 
-/// Where the columns of children are, so that they stand below one another.
+/// The widths of the columns of children, so that they stand below one another.
 pub(super) struct Layout {
     columns: usize,
     id: usize,
@@ -21,7 +21,7 @@ pub(super) struct Layout {
     time: usize,
 }
 
-/// What a child's line has at its right.
+/// The numbers at the right of a child's line.
 struct Figures {
     quiet: String,
     tokens: String,
@@ -134,7 +134,7 @@ impl Layout {
     }
 }
 
-/// What is said of a child between its name and its numbers.
+/// Returns the words between a child's name and its numbers.
 fn doing(child: &LiveChild<'_>) -> (Option<Meaning>, String) {
     if let Some(attention) = child.attention.filter(|_| child.is_at_work()) {
         let doing = child.doing.unwrap_or_default();
@@ -158,7 +158,7 @@ fn doing(child: &LiveChild<'_>) -> (Option<Meaning>, String) {
     }
 }
 
-/// How far something is, as one character.
+/// Returns one character for a state.
 pub(super) fn mark(state: &Execution) -> &'static str {
     match state {
         Execution::Pending | Execution::Queued => "·",
@@ -173,7 +173,7 @@ pub(super) fn mark(state: &Execution) -> &'static str {
     }
 }
 
-/// What a child's state means: work that does not count is bad.
+/// Returns the meaning of a child's state: work that does not count is bad.
 pub(super) fn meaning_of(child: &LiveChild<'_>) -> Option<Meaning> {
     if child.accepted.is_rejected() {
         return Some(Meaning::Bad);
@@ -181,7 +181,7 @@ pub(super) fn meaning_of(child: &LiveChild<'_>) -> Option<Meaning> {
     meaning(child.state)
 }
 
-/// What that means.
+/// Returns the meaning of a state.
 pub(super) fn meaning(state: &Execution) -> Option<Meaning> {
     Some(match state {
         Execution::Pending | Execution::Queued | Execution::Skipped => Meaning::Quiet,

@@ -1,5 +1,5 @@
-//! What a terminal shows of runs that go on: a function of their pictures, of what somebody types and of the size of the
-//! terminal. No line is wider and no frame is higher than there is room, and no word is broken that has room.
+//! The picture of runs that go on, for a terminal: a function of their states, of what the person types and of the size
+//! of the terminal. No line is wider and no frame is higher than there is room, and no word is broken that has room.
 
 use grove_engine::view::{Execution, LiveChild, LiveRun, LiveStep, NodeId, REJECTED};
 use grove_spec::text::{counted, one_line};
@@ -16,7 +16,7 @@ pub(super) struct ShownRun<'a> {
     pub(super) id: &'a str,
     pub(super) title: &'a str,
     pub(super) live: LiveRun<'a>,
-    /// Whether it has a heading and nothing else.
+    /// True if it has a heading and nothing else.
     pub(super) is_brief: bool,
 }
 
@@ -27,12 +27,12 @@ pub(super) struct FrameSize {
     pub(super) rows: usize,
 }
 
-/// What stands below the runs.
+/// The lines below the runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Footer<'a> {
-    /// What keys do.
+    /// The line that says what keys do.
     pub(super) hint: &'a str,
-    /// What somebody types as the answer to a question: which one, and the words.
+    /// The answer that the person types: the number of its question, and the words.
     pub(super) answer: Option<(usize, &'a str)>,
     /// Runs that are there and are not shown.
     pub(super) more_runs: usize,
@@ -43,14 +43,14 @@ const SHOWN_QUESTIONS: usize = 3;
 /// Lines that a question takes.
 const QUESTION_LINES: usize = 3;
 
-/// Somebody who asks.
+/// A child that asks.
 pub(super) struct Asker<'a> {
     pub(super) run: &'a str,
     pub(super) child: &'a LiveChild<'a>,
     pub(super) question: &'a str,
 }
 
-/// Everybody who asks, in the order in which they are shown.
+/// Returns all children that ask, in the order in which they are shown.
 pub(super) fn askers<'a>(runs: &'a [ShownRun<'a>]) -> Vec<Asker<'a>> {
     let mut all = Vec::new();
     for run in runs {
@@ -67,13 +67,12 @@ pub(super) fn askers<'a>(runs: &'a [ShownRun<'a>]) -> Vec<Asker<'a>> {
     all
 }
 
-/// The frame.
 pub(super) fn frame(runs: &[ShownRun<'_>], footer: &Footer<'_>, size: FrameSize) -> Vec<Line> {
     let below = footer_lines(runs, footer, size.columns);
     let room = size.rows.saturating_sub(below.len()).max(1);
     let mut lines = run_lines(runs, footer.more_runs, FrameSize { rows: room, ..size });
     lines.extend(below);
-    // What somebody types comes last, and is never what has no room.
+    // The line that the person types comes last, and always has room.
     let over = lines.len().saturating_sub(size.rows);
     lines.drain(..over);
     lines
@@ -109,7 +108,7 @@ fn run_lines(runs: &[ShownRun<'_>], more: usize, size: FrameSize) -> Vec<Line> {
     lines
 }
 
-/// Who gets how many rows: nobody more than it wants, and what one leaves the others have.
+/// Shares rows out: none gets more than it wants, and what one leaves the others have.
 fn shares(wanted: &[usize], rows: usize) -> Vec<usize> {
     let mut given = vec![0; wanted.len()];
     let mut left = rows;
@@ -213,7 +212,7 @@ fn body(run: &LiveRun<'_>, size: FrameSize) -> Vec<Line> {
     lines
 }
 
-/// A run that has more children than there are rows: how many are how far, then whoever asks, failed and works now.
+/// A run with more children than rows: the number in each state, then those that ask, failed and work now.
 fn in_short(run: &LiveRun<'_>, size: FrameSize) -> Vec<Line> {
     let FrameSize { columns, rows } = size;
     let mut lines = vec![summary(run, columns)];
@@ -232,7 +231,7 @@ fn in_short(run: &LiveRun<'_>, size: FrameSize) -> Vec<Line> {
     ];
     let of = |fits: &dyn Fn(&LiveChild<'_>) -> bool| run.children().filter(|it| fits(it)).count();
     let counts: Vec<usize> = fits.iter().map(|fits| of(fits)).collect();
-    // Whoever asks comes first; the others have what is left in equal parts.
+    // Children that ask come first; the others have what is left in equal parts.
     let waiting = counts.first().copied().unwrap_or(0).min(room);
     let mut given = vec![waiting];
     given.extend(shares(counts.get(1..).unwrap_or_default(), room - waiting));
@@ -256,7 +255,7 @@ fn summary(run: &LiveRun<'_>, columns: usize) -> Line {
     line
 }
 
-/// Adds how many are how far, and a mark where there is no room for all of it.
+/// Adds the number of children in each state, and a mark where there is no room for all of it.
 fn push_counts<'a>(
     line: &mut Line,
     before: &str,
@@ -282,7 +281,7 @@ fn push_counts<'a>(
     }
 }
 
-/// How many are how far: who works and who needs somebody comes first.
+/// Counts children by state: those that ask, failed and work come first.
 fn counts<'a>(
     children: impl Iterator<Item = &'a LiveChild<'a>>,
 ) -> Vec<(&'a LiveChild<'a>, usize)> {
@@ -372,7 +371,7 @@ fn flow_step(step: &LiveStep<'_>) -> (Option<Meaning>, String) {
     (meaning, format!("{mark} {} {name}{how_many}", step.id))
 }
 
-/// What the worst of a step's children is, else what they all are.
+/// Returns the state of the worst of a step's children, else the one that they all have.
 fn state_of<'a>(step: &LiveStep<'a>) -> &'a Execution {
     const ORDER: [&str; 7] = [
         "asking", "failed", "lost", "stopped", "paused", "running", "queued",
@@ -467,7 +466,7 @@ fn footer_lines(runs: &[ShownRun<'_>], footer: &Footer<'_>, columns: usize) -> V
     lines
 }
 
-/// What is typed, its end where it has no room; a line that is being typed is cut anywhere.
+/// The line that is typed, its end where it has no room; a line that is being typed is cut anywhere.
 fn prompt(who: &str, typed: &str, columns: usize) -> Line {
     let mut line = Line::of(&format!("answer {who}:"), columns / 2);
     line.push(" ");
@@ -483,7 +482,7 @@ fn prompt(who: &str, typed: &str, columns: usize) -> Line {
     line
 }
 
-/// Who asks: the child alone where one run is shown.
+/// Returns the name of the child that asks: the child alone where one run is shown.
 fn who_asks(runs: &[ShownRun<'_>], run: &str, child: &NodeId) -> String {
     if runs.len() > 1 {
         format!("{run}.{child}")

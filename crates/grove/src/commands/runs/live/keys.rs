@@ -1,4 +1,4 @@
-//! The keys of a terminal, and the answer that somebody types with them.
+//! The keys of a terminal, and the answer that the person types with them.
 
 use std::io::{IsTerminal as _, Stdin};
 
@@ -11,15 +11,14 @@ use super::frame::Asker;
 /// An answer is no longer than this.
 const MOST_TYPED: usize = 16 << 10;
 
-/// A key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     Char(char),
     Enter,
     Backspace,
-    /// Ctrl-U.
+    /// Clears the line (Ctrl-U).
     ClearLine,
-    /// Ctrl-D.
+    /// Ends the input (Ctrl-D).
     EndOfInput,
     Tab,
     Escape,
@@ -34,7 +33,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// None when nobody sits there, or when the terminal is another one's for now.
+    /// None without a terminal, or when the terminal belongs to another process for now.
     pub(super) fn of_terminal() -> Option<Self> {
         let input = std::io::stdin();
         if !(input.is_terminal() && std::io::stderr().is_terminal()) {
@@ -111,7 +110,7 @@ fn keys_in(sent: &mut Vec<u8>) -> Vec<Key> {
     keys
 }
 
-/// What keys come to.
+/// The outcome of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Struck {
     /// The view is left.
@@ -124,12 +123,12 @@ pub(super) enum Struck {
     },
 }
 
-/// Whose question is answered, and what is typed so far.
+/// The question that is answered, and what is typed so far.
 #[derive(Debug, Default)]
 pub(super) struct AnswerPrompt {
     of: Option<(String, NodeId)>,
     typed: String,
-    /// Whether somebody does not want to answer now.
+    /// True if the person does not want to answer now.
     is_put_away: bool,
 }
 
@@ -147,12 +146,11 @@ impl AnswerPrompt {
         }
     }
 
-    /// Which question is answered, and the words.
+    /// Returns the number of the question that is answered, and the words.
     pub(super) fn shown(&self, askers: &[Asker<'_>]) -> Option<(usize, &str)> {
         Some((self.at(askers)?, self.typed.as_str()))
     }
 
-    /// Takes a key.
     pub(super) fn strike(&mut self, key: Key, askers: &[Asker<'_>]) -> Option<Struck> {
         let Some(at) = self.at(askers) else {
             match key {

@@ -18,7 +18,7 @@ pub(super) fn fitted(text: &str, columns: usize) -> String {
     }
 }
 
-/// A line.
+/// A line of a frame.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Line {
     /// With marks of meaning: see [`crate::output::Output::painted`].

@@ -3,7 +3,7 @@
 use super::line::Line;
 use crate::output::Output;
 
-/// What stands there.
+/// The lines that a frame left on the terminal.
 #[derive(Debug, Default)]
 pub(super) struct Screen {
     lines: Vec<Line>,

@@ -14,9 +14,9 @@ use crate::commands::Outcome;
 use crate::output::{Output, reader_is_gone};
 use grove_engine::RunJournal;
 
-/// Runs that are shown at a time; of others it is said that they are there.
+/// Runs that are shown at a time; the number of the others is shown.
 const MOST: usize = 24;
-/// Of runs that were over before.
+/// The most runs that were over before the view began.
 const NEWEST: usize = 5;
 
 const MANNER: Manner = Manner {
@@ -25,7 +25,7 @@ const MANNER: Manner = Manner {
     answering: " · Ctrl-C closes this view",
 };
 
-/// Shows the runs that are named until they are over, or all of them until somebody has seen enough.
+/// Shows the runs that are named until they are over, or all of them until the person has seen enough.
 pub(in crate::commands::runs) fn watch(
     environment: &Environment,
     runs: &RunJournal,
@@ -65,11 +65,11 @@ struct Watching<'a> {
     runs: &'a RunJournal,
     is_all: bool,
     watched: Vec<WatchedRun>,
-    /// Whether the runs were listed.
+    /// True if the runs were listed.
     has_looked: bool,
     /// Runs that go on and are not shown.
     more: usize,
-    /// How far each child was when it was last said, for whoever looks at no terminal.
+    /// The last state of each child that was said to a reader without a terminal.
     words: BTreeMap<String, BTreeMap<NodeId, &'static str>>,
 }
 
@@ -163,7 +163,7 @@ impl Watching<'_> {
             ..RunFilter::default()
         };
         let mut found = self.runs.runs(&open)?;
-        // A terminal that shows nothing says less than one with what was last.
+        // The last runs say more than an empty terminal.
         if !self.has_looked && !is_plain {
             let newest = self.runs.runs(&newest)?;
             found.extend(newest.into_iter().filter(|row| row.ended_at.is_some()));
@@ -188,7 +188,7 @@ impl Watching<'_> {
     }
 }
 
-/// Says what an event is and how far it brought whom, in lines.
+/// Prints an event, and each child whose state it changed, in lines.
 fn say(
     run: &WatchedRun,
     event: &Event,

@@ -18,7 +18,7 @@ fn bounded(text: &str) -> ExportedText {
     }
 }
 
-/// A run in which every word that somebody else wrote is this one.
+/// A run in which every word that Grove did not write is this one.
 fn run_of(word: &str) -> ExportedRun {
     let node = |id: NodeId, group: Option<NodeId>| {
         let mut child = Child::new(word, Digest::of(b"told"), word);
