@@ -1,4 +1,4 @@
-//! The log of an attempt: what it does while it does it. It is no record: the journal is.
+//! The log of an attempt: what it does, written while it works. Nothing depends on it: the record is the journal.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,12 +20,12 @@ const RECENT: u64 = 64 << 10;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "log", rename_all = "camelCase")]
 pub enum LogLine {
-    /// More words of the model.
+    /// Words that the model added.
     Text {
         /// The words that were added.
         text: String,
     },
-    /// More thoughts of the model.
+    /// Thoughts that the model added.
     Thinking {
         /// The thoughts that were added.
         text: String,
@@ -44,7 +44,7 @@ pub enum LogLine {
         /// Set if the tool failed.
         failed: bool,
     },
-    /// Something else that people want to know.
+    /// A note for people about something else.
     Note {
         /// The text of the note.
         text: String,

@@ -15,7 +15,7 @@ pub(crate) struct Activity {
     /// The time of the last sign of life.
     last: Instant,
     tools: u32,
-    /// Edits that failed since the last that did not.
+    /// The number of edits that failed since the last one that did not.
     failing_edits: u64,
 }
 
@@ -82,7 +82,7 @@ pub(crate) async fn watched<T, N: Future<Output = ()>>(
         let seen = log.activity();
         let (patience, why) = seen.patience(limits);
         let until = if noticed == Some(seen.last) {
-            // Something may be heard again, and be silent again after that.
+            // This silence was noticed already, but another one may follow it.
             Instant::now() + patience
         } else {
             seen.last + patience

@@ -1,5 +1,5 @@
-//! The commit that a working tree begins with: that of its plan, with the work of others on top of it. The same work comes to
-//! the same commit, so that a tree that is made again begins where it began.
+//! The commit that a working tree begins with: that of its plan, with the patches of others on top of it. The same patches
+//! give the same commit, so that a tree that is made again begins where it began.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub(crate) enum Begins {
 }
 
 impl Beginning<'_> {
-    /// Puts the work of others together.
+    /// Puts the patches of others together.
     pub(crate) fn find(&self, works: &[EarlierWork]) -> Result<Begins, String> {
         let base = &self.plan.base;
         if works.is_empty() {

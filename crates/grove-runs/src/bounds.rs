@@ -1,4 +1,4 @@
-//! The edge between a child and the runs that it asks for: what holds for the child holds for them.
+//! The bounds of a run that a child asks for: its children get no more than that child has.
 //!
 //! Every request of a child comes here, whichever way it was asked for: by its tool, over MCP, over the bridge of an agent
 //! program, by `grove` in a shell; for an agent, tasks, steps, groups or a saved chain. What a request names is looked for
@@ -50,8 +50,8 @@ impl Above {
         })
     }
 
-    /// The limits of a run that asks for these itself. What it spends counts for the run above as well, which knows what is
-    /// left.
+    /// Returns the limits of a run that asks for these itself. Its usage counts for the run above as well, which knows how
+    /// much is left.
     fn tree_below(&self, asked: &TreeLimits) -> TreeLimits {
         let above = &self.tree;
         let least = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
@@ -65,7 +65,7 @@ impl Above {
         }
     }
 
-    /// The scopes of models for those it asks: its own, and those of the folder in which they work.
+    /// Returns the scopes of models for its runs: its own, and those of the folder in which they work.
     pub fn scopes_below(&self, of_folder: Vec<ModelScope>) -> Vec<ModelScope> {
         let mut scopes = self.model_scopes.clone();
         scopes.extend(of_folder);
@@ -91,7 +91,7 @@ pub fn is_own(store: &Store, child: &Parent, run: &str) -> Result<bool, StoreErr
     Ok(false)
 }
 
-/// Leaves a child that another one asks for the tools that the powers of that one cover. Returns which it loses, in words.
+/// Leaves a child only the tools that the powers of the child above it cover. Returns the tools that it loses, in words.
 fn narrow(request: &mut ChildRequest, above: &Powers) -> Result<Vec<String>, SubmitError> {
     let agent = &request.agent;
     let program = request.program.as_ref();
@@ -353,7 +353,7 @@ mod tests {
         }
     }
 
-    /// Names a power of a child that one above it lacks.
+    /// Names the first thing that a child has and one above it lacks.
     fn growth(run: &RunRequest, child: &Above, higher: &Above) -> Option<String> {
         let lacking = |name: &&String| !is_held(name, &higher.tools.allowed);
         if let Some(name) = child.tools.allowed.iter().find(lacking) {
@@ -399,7 +399,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 10_000, max_shrink_iters: 2_000, ..ProptestConfig::default() })]
 
-        // A tree of delegation of any depth and form; a request that is refused asks for nothing.
+        // Covers trees of delegation of any depth and form; a request that is refused asks for nothing.
         #[test]
         fn no_child_of_any_tree_has_what_one_above_it_lacks(levels in prop::collection::vec(asked(), 2..6)) {
             let mut higher: Vec<Above> = Vec::new();

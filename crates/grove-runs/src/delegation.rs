@@ -31,7 +31,7 @@ pub trait Delegation: Send + Sync {
     fn resolve(&self, request: &Value, above: &Above) -> Result<RunRequest, String>;
 }
 
-/// The child that asks.
+/// A child that asks for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Above {
     /// Its run, its node and its attempt.
@@ -46,7 +46,7 @@ pub struct Above {
     pub tools: Tools,
     /// The limits of its run, and the depth of that run.
     pub tree: TreeLimits,
-    /// The scopes in which its model had to be.
+    /// The scopes that its own model had to be in.
     pub model_scopes: Vec<ModelScope>,
     /// The name of its supervisor's surroundings.
     pub surroundings: String,

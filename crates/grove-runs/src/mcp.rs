@@ -253,7 +253,7 @@ impl McpTools {
             Err(ServiceError::McpError(error)) => Err(error.message.into_owned()),
             Err(error) => {
                 let is_ended = running.stop.is_told();
-                // It is started anew when it is called again.
+                // The next call of a tool starts the server anew.
                 *slot = None;
                 Err(if is_ended {
                     format!("the server wrote more than {MOST_WRITTEN} bytes and was ended")

@@ -1,6 +1,6 @@
-//! The models that a child is tried with: what the request, the step or the agent names, else the model of the parent, else
-//! that of the configuration, and then the agent's fallbacks. One that cannot be asked is left out and said as long as
-//! another one can be.
+//! Chooses the models that a child is tried with: the one that the request, the step or the agent names, else that of the
+//! parent, else that of the configuration, and then the agent's fallbacks. A model that cannot be asked is left out with a
+//! note, as long as another one can be.
 
 use grove_exec::Program;
 use grove_model::{NoSuchModel, Providers, Thinking};

@@ -33,7 +33,7 @@ pub enum Power {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Powers {
     held: BTreeSet<Power>,
-    /// Tools of servers, which are powers of their own.
+    /// Tools of servers, each of which is a power of its own.
     of_servers: BTreeSet<String>,
     /// The folder it works in: everything that is done for it happens there or below.
     root: PathBuf,

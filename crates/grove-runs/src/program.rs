@@ -41,7 +41,7 @@ pub use trial::try_program;
 pub const OWN_MODEL: &str = "default";
 /// The most bytes that a program may write to its output.
 const MOST_OUTPUT: u64 = 256 << 20;
-/// Half a day, for a child without a limit of its own: its timer is the plan's, and this is for a keeper alone.
+/// The keeper's limit for a child without a limit of its own: half a day. The timer of the plan is another one.
 const LONGEST_MS: u64 = 12 * 60 * 60 * 1_000;
 /// The most characters of a program's complaint in a cause.
 const MOST_COMPLAINT: usize = 400;

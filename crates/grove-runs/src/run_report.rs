@@ -14,7 +14,7 @@ use grove_store::{LoadedRun, Store};
 /// The most characters of a result in the text.
 const MAX_RESULT: usize = 50_000;
 
-/// A run in words.
+/// A report on a run in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunReport {
     /// The text for the model.

@@ -9,15 +9,15 @@ use serde_json::Value;
 
 /// The most bytes of a schema.
 const MOST_BYTES: usize = 256 << 10;
-/// The most levels of it.
+/// The most levels of a schema.
 const MOST_LEVELS: usize = 64;
 /// The most schemas that are applied to one value, references followed.
 const MOST_STEPS: u64 = 65_536;
 /// The most schemas that follow from one another, references followed.
 const MOST_CHAIN: u64 = 192;
-/// The most places of one name.
+/// The most places that are followed for one name.
 const MOST_PLACES: usize = 64;
-/// The most expressions in it.
+/// The most expressions in a schema.
 const MOST_EXPRESSIONS: usize = 256;
 /// The most bytes of an expression.
 const MOST_EXPRESSION_BYTES: usize = 1024;
@@ -85,7 +85,7 @@ fn is_deeper_than(value: &Value, levels: usize) -> bool {
 #[derive(Debug, Default)]
 struct SchemaParts<'a> {
     parts: BTreeMap<String, SchemaPart<'a>>,
-    /// Places by the names that they have.
+    /// The places that have a name, by that name.
     names: BTreeMap<&'a str, Vec<String>>,
     expressions: Vec<&'a str>,
 }

@@ -1,6 +1,6 @@
 //! A child's session as a file: a tree of entries, one a line, each with the entry that it comes after.
 //!
-//! It is a view of the journal and nothing reads it back: what is there after a crash is cut to the journal and completed
+//! It is a view of the journal and nothing reads it back: after a crash the file is cut to what the journal has, and completed
 //! from it. The journal's lease of an attempt is the session's: only its holder adds to it.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use crate::told::Told;
 /// The version of the form.
 const SCHEMA: &str = "grove.session/1";
 
-/// Brings the file of a child's session to what the journal says, and gives its path.
+/// Brings the file of a child's session up to date with the journal, and returns its path.
 pub fn write_session(
     store: &Store,
     places: &RunPlaces,

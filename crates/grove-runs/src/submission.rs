@@ -35,7 +35,7 @@ const BACKGROUND_TIME_MS: u64 = 2 * 60 * 60 * 1_000;
 /// The number of ids that are tried before the run is refused.
 const ID_TRIES: u32 = 32;
 
-/// A run with everything that was found about its children.
+/// A request for a run, with everything that was found about its children.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunRequest {
@@ -86,7 +86,7 @@ pub struct RunRequest {
     pub surroundings: String,
 }
 
-/// A child with everything that was found about it.
+/// A request for a child, with everything that was found about it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChildRequest {
@@ -320,7 +320,7 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
     })
 }
 
-/// Refuses a key that was given to another request: its run does something else, and may be another's.
+/// Refuses a key that was given to another request: its run does something else, and may belong to another owner.
 fn require_same_request(store: &Store, run: &str, request: &RunRequest) -> Result<(), SubmitError> {
     let before: Option<RunRequest> = serde_json::from_str(&store.request(run)?).ok();
     // Earlier versions wrote no digest; of their keys only those of children's calls are found again.
@@ -385,7 +385,7 @@ pub fn submit_again(
     })
 }
 
-/// Submits with an id that no other run has: two processes may come to the same one in the same millisecond.
+/// Submits with an id that no other run has: two processes may choose the same one in the same millisecond.
 fn submit_as_new(store: &Store, submission: &Submission) -> Result<Submitted, StoreError> {
     let mut tries = 0;
     loop {

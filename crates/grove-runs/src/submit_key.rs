@@ -1,4 +1,4 @@
-//! Keys by which a run is found again that was asked for before.
+//! Keys by which a repeated request finds the run that it was given before.
 //!
 //! Keys are chosen freely, so a key counts only among those of its owner: the person, one client of the server, or one call
 //! of a child. A key says nothing about the right to a run beyond that; the owner's token does.

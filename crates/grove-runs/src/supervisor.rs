@@ -103,7 +103,7 @@ struct RunningEffect {
     inbox: Inbox,
     /// Set once its lease is recorded, so that it is this process's to do.
     is_leased: bool,
-    /// Ended when the supervisor leaves.
+    /// The task, which is aborted when the supervisor leaves.
     task: Option<AbortHandle>,
 }
 

@@ -32,7 +32,7 @@ pub struct ToldPart {
     pub kind: String,
     /// The skill's or the agent's name; empty for everything else.
     pub name: String,
-    /// The file it was made of; none for what is made by Grove.
+    /// The file it was made of; none for a part that Grove makes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The digest of that file's bytes, or of the text if there is no file.

@@ -281,7 +281,7 @@ pub(crate) struct Toolbox {
     pub(crate) outputs: PathBuf,
     /// Set if commands run in a sandbox.
     pub(crate) is_sandboxed: bool,
-    /// The working tree of its own that the child works in, and what is linked into it.
+    /// The working tree of its own that the child works in, and the paths that are linked into it.
     pub(crate) own_tree: Option<(PathBuf, Vec<PathBuf>)>,
     /// The folders of version control that the work needs, looked for once.
     pub(crate) git_folders: tokio::sync::OnceCell<Vec<PathBuf>>,

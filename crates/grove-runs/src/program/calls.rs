@@ -18,7 +18,7 @@ use crate::attempt_log::{AttemptLog, LogLine};
 use crate::native::{about, body};
 use crate::tools::Toolbox;
 
-/// A result longer than this is cut.
+/// The most bytes of a result; a longer one is cut.
 const MOST_RESULT: usize = 256 << 10;
 
 /// Records the calls of one attempt.
@@ -80,7 +80,7 @@ impl OpenCalls {
 }
 
 impl CallRecorder {
-    /// Takes a call or its end; gives back any other event.
+    /// Takes a call or its end; returns any other event.
     pub(super) fn take(&mut self, event: ProgramEvent) -> Option<ProgramEvent> {
         match event {
             ProgramEvent::ToolStart {

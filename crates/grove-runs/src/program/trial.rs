@@ -1,4 +1,4 @@
-//! One tiny turn of an agent program, without a provider: it shows if the program can be a child here at all.
+//! One tiny turn of an agent program without a provider, which shows whether the program can be a child here at all.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -30,7 +30,7 @@ const MOST_ENDING: Duration = Duration::from_secs(4);
 /// The same time for the runs that a child asked for, which end their own processes first.
 const MOST_ENDING_BELOW: Duration = Duration::from_secs(15);
 
-/// The engine that is a task of the supervisor's own.
+/// The name of the engine that is a task of the supervisor's own.
 const NATIVE: &str = "native";
 
 impl Shared {
