@@ -1,4 +1,4 @@
-//! The log of an attempt: what it does while it does it. It is no record: the journal is.
+//! The log of an attempt: what it does, written while it works. Nothing depends on it: the record is the journal.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,47 +11,47 @@ use tokio::sync::Notify;
 use crate::attention::{Activity, is_edit};
 use crate::places::RunPlaces;
 
-/// A log is no longer than this; what comes after is left out.
+/// The most bytes of a log; what comes after is left out.
 const MOST: u64 = 16 << 20;
-/// Of a log that is long already no more than this is read.
+/// The bytes at the end of a long log that are read.
 const RECENT: u64 = 64 << 10;
 
 /// One line of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "log", rename_all = "camelCase")]
 pub enum LogLine {
-    /// More words of the model.
+    /// Words that the model added.
     Text {
-        /// The words.
+        /// The words that were added.
         text: String,
     },
-    /// More thoughts of the model.
+    /// Thoughts that the model added.
     Thinking {
-        /// The thoughts.
+        /// The thoughts that were added.
         text: String,
     },
-    /// A tool begins.
+    /// The start of a tool's work.
     ToolStart {
-        /// Its name.
+        /// The name of the tool.
         tool: String,
-        /// What it is given, in short.
+        /// The tool's input in short.
         about: String,
     },
-    /// A tool has ended.
+    /// The end of a tool's work.
     ToolEnd {
-        /// Its name.
+        /// The name of the tool.
         tool: String,
-        /// Whether it failed.
+        /// Set if the tool failed.
         failed: bool,
     },
-    /// Something else that people want to know.
+    /// A note for people about something else.
     Note {
-        /// What.
+        /// The text of the note.
         text: String,
     },
 }
 
-/// A log that is written to, and what can be seen of its child by that.
+/// The log of an attempt while it is written, with the activity of its child.
 #[derive(Debug)]
 pub(crate) struct AttemptLog {
     file: Mutex<Option<AppendedFile>>,
@@ -60,7 +60,7 @@ pub(crate) struct AttemptLog {
 }
 
 impl AttemptLog {
-    /// Opens the log. One that cannot be written is none: nothing depends on it.
+    /// Opens the log. If the file cannot be written, nothing is logged: no result depends on it.
     pub(crate) fn open(path: &Path) -> Self {
         Self {
             file: Mutex::new(AppendedFile::open(path, MOST).ok()),
@@ -87,7 +87,7 @@ impl AttemptLog {
         }
     }
 
-    /// Something was heard that is not worth a line.
+    /// Takes note of a sign of life that is not worth a line.
     pub(crate) fn touch(&self) {
         self.activity_mut().touch();
     }
@@ -97,7 +97,7 @@ impl AttemptLog {
         self.edited.notified().await;
     }
 
-    /// What was last seen of the child.
+    /// Returns the last activity of the child.
     pub(crate) fn activity(&self) -> Activity {
         *self.activity_mut()
     }
@@ -115,7 +115,7 @@ pub struct AttemptTail {
 }
 
 impl AttemptTail {
-    /// The log of an attempt, which need not be there yet.
+    /// Returns the log of an attempt, whose file need not exist yet.
     pub fn of(places: &RunPlaces, run: &str, attempt: &Attempt) -> Self {
         Self {
             path: places.log(run, attempt),
@@ -123,12 +123,12 @@ impl AttemptTail {
         }
     }
 
-    /// How long ago something was last written, in milliseconds.
+    /// Returns the milliseconds since something was last written.
     pub fn age_ms(&self) -> u64 {
         self.file.as_ref().map_or(0, GrowingFile::age_ms)
     }
 
-    /// The lines that came since the last time; the first time the last of them.
+    /// Returns the lines since the last call; the first call returns those at the end of the log.
     pub fn lines(&mut self) -> Vec<LogLine> {
         if self.file.is_none() {
             self.file = GrowingFile::open_near_end(&self.path, RECENT);

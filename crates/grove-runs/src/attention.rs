@@ -1,5 +1,5 @@
-//! When somebody may have to look after a child, whatever drives it: its model is silent, a tool takes long, its edits fail.
-//! One notice each, until the child has done something again.
+//! Tells when a person may have to look after a child, whatever drives it: its model is silent, a tool takes long, its edits
+//! fail. There is one notice of each, until the child has done something again.
 
 use std::time::Duration;
 
@@ -9,14 +9,13 @@ use tokio::time::Instant;
 use crate::attempt_log::{AttemptLog, LogLine};
 use crate::tools::ToolRow;
 
-/// What was last seen of a child.
+/// The last signs of life of a child.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Activity {
-    /// When something was last heard of it.
+    /// The time of the last sign of life.
     last: Instant,
-    /// Tools that run.
     tools: u32,
-    /// Edits that failed since the last that did not.
+    /// The number of edits that failed since the last one that did not.
     failing_edits: u64,
 }
 
@@ -49,7 +48,7 @@ impl Activity {
         }
     }
 
-    /// After how long a silence somebody is told, and of what.
+    /// Returns the silence after which a person is told, and what the person is told.
     fn patience(&self, limits: &AttentionLimits) -> (Duration, Attention) {
         let (after_ms, why) = if self.tools == 0 {
             let after_ms = limits.model_ms;
@@ -62,12 +61,12 @@ impl Activity {
     }
 }
 
-/// Whether a tool changes a file, in any host's words.
+/// Returns true if a tool changes a file, in the words of any host.
 pub(crate) fn is_edit(tool: &str) -> bool {
     ToolRow::by_name(tool).is_some_and(|row| matches!(row.name, "edit" | "write"))
 }
 
-/// Waits for a child, and says when somebody may have to look after it.
+/// Waits for a child, and gives notice when a person may have to look after it.
 pub(crate) async fn watched<T, N: Future<Output = ()>>(
     work: impl Future<Output = T>,
     log: &AttemptLog,
@@ -83,7 +82,7 @@ pub(crate) async fn watched<T, N: Future<Output = ()>>(
         let seen = log.activity();
         let (patience, why) = seen.patience(limits);
         let until = if noticed == Some(seen.last) {
-            // Something may be heard again, and be silent again after that.
+            // This silence was noticed already, but another one may follow it.
             Instant::now() + patience
         } else {
             seen.last + patience

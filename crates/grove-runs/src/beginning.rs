@@ -1,5 +1,5 @@
-//! The commit that a working tree begins with: that of its plan, with the work of others on top of it. The same work comes to
-//! the same commit, so that a tree that is made again begins where it began.
+//! The commit that a working tree begins with: that of its plan, with the patches of others on top of it. The same patches
+//! give the same commit, so that a tree that is made again begins where it began.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use grove_exec::{Git, MergedPatches};
 use grove_plan::{EarlierWork, NodeId, WorkConflict, WorktreePlan};
 use grove_store::{LoadedRun, Store};
 
-/// What is needed to find it.
+/// The input for finding the commit that a working tree begins with.
 pub(crate) struct Beginning<'a> {
     pub(crate) git: &'a Git,
     pub(crate) store: &'a Store,
@@ -19,16 +19,15 @@ pub(crate) struct Beginning<'a> {
     pub(crate) scratch: PathBuf,
 }
 
-/// Where a tree begins.
+/// The beginning of a working tree.
 pub(crate) enum Begins {
-    /// At a commit.
     At(String),
-    /// Nowhere: what it was to begin with cannot be merged. The text has all patches of those who disagree.
+    /// No commit: the patches that it was to begin with cannot be merged. The text has all patches that disagree.
     Conflict(WorkConflict, Vec<u8>),
 }
 
 impl Beginning<'_> {
-    /// Puts the work of others together.
+    /// Puts the patches of others together.
     pub(crate) fn find(&self, works: &[EarlierWork]) -> Result<Begins, String> {
         let base = &self.plan.base;
         if works.is_empty() {
@@ -40,7 +39,7 @@ impl Beginning<'_> {
             patches.push(stored.ok_or_else(|| format!("the patch of {} is missing", work.node))?);
         }
         let repository = &self.plan.repository;
-        // What a killed git left is in nobody's way.
+        // A git that was killed may have left files here.
         let _ = grove_fs::files::remove_folder(&self.scratch);
         grove_fs::files::make_closed_folder(&self.scratch).map_err(|error| error.to_string())?;
         let merged = self.git.merged(repository, base, &patches, &self.scratch);
@@ -65,8 +64,8 @@ impl Beginning<'_> {
         }
     }
 
-    /// The places of those who disagree: the one that does not fit, and those before it that changed the same files. What
-    /// it began with itself is none of them.
+    /// Returns the places of the patches that disagree: the one that does not fit, and those before it that changed the same
+    /// files, without those that its own tree began with.
     fn in_conflict(&self, works: &[EarlierWork], at: usize, with: &[usize]) -> Vec<usize> {
         let node_at = |at: usize| works.get(at).map(|work| &work.node);
         let child = node_at(at).and_then(|node| self.run.plan.child(node));

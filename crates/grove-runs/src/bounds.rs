@@ -1,4 +1,4 @@
-//! The edge between a child and the runs that it asks for: what holds for the child holds for them.
+//! The bounds of a run that a child asks for: its children get no more than that child has.
 //!
 //! Every request of a child comes here, whichever way it was asked for: by its tool, over MCP, over the bridge of an agent
 //! program, by `grove` in a shell; for an agent, tasks, steps, groups or a saved chain. What a request names is looked for
@@ -30,7 +30,7 @@ impl Above {
         run.model_scopes = self.scopes_below(std::mem::take(&mut run.model_scopes));
         run.parent = Some(self.parent.clone());
         run.surroundings.clone_from(&self.surroundings);
-        // The person's command is told of the person's own runs.
+        // The command of the person is only told of the person's own runs.
         run.on_complete = None;
         Ok(notes)
     }
@@ -50,8 +50,8 @@ impl Above {
         })
     }
 
-    /// The limits of a run that asks for these itself. What it spends counts for the run above as well, which knows what is
-    /// left.
+    /// Returns the limits of a run that asks for these itself. Its usage counts for the run above as well, which knows how
+    /// much is left.
     fn tree_below(&self, asked: &TreeLimits) -> TreeLimits {
         let above = &self.tree;
         let least = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
@@ -65,7 +65,7 @@ impl Above {
         }
     }
 
-    /// The scopes of models for those it asks: its own, and those of the folder in which they work.
+    /// Returns the scopes of models for its runs: its own, and those of the folder in which they work.
     pub fn scopes_below(&self, of_folder: Vec<ModelScope>) -> Vec<ModelScope> {
         let mut scopes = self.model_scopes.clone();
         scopes.extend(of_folder);
@@ -79,7 +79,7 @@ impl Above {
     }
 }
 
-/// Whether a run is one that a child asked for, or one below such a run.
+/// Returns true if a run is one that a child asked for, or one below such a run.
 pub fn is_own(store: &Store, child: &Parent, run: &str) -> Result<bool, StoreError> {
     let mut at = run.to_owned();
     while let Some(parent) = store.parent(&at)? {
@@ -91,7 +91,7 @@ pub fn is_own(store: &Store, child: &Parent, run: &str) -> Result<bool, StoreErr
     Ok(false)
 }
 
-/// Leaves a child that another one asks for the tools that the powers of that one cover. Returns which it loses, in words.
+/// Leaves a child only the tools that the powers of the child above it cover. Returns the tools that it loses, in words.
 fn narrow(request: &mut ChildRequest, above: &Powers) -> Result<Vec<String>, SubmitError> {
     let agent = &request.agent;
     let program = request.program.as_ref();
@@ -175,7 +175,7 @@ mod tests {
         levels: Option<u64>,
     }
 
-    /// A request, and which of its children asks next.
+    /// A request, and the number of its child that asks next.
     #[derive(Debug, Clone)]
     struct Asked {
         form: Form,
@@ -257,7 +257,7 @@ mod tests {
         serde_json::from_value(written).unwrap()
     }
 
-    /// What the surfaces make of a request before it is bound.
+    /// Builds the request that the surfaces hand over, before it is bound.
     fn request(asked: &Asked) -> RunRequest {
         let children = asked.children.iter().enumerate().map(|(n, child)| {
             let id = |n: usize| match asked.form {
@@ -310,7 +310,7 @@ mod tests {
         serde_json::from_value(written).unwrap()
     }
 
-    /// What a child of a bound run is as one that asks.
+    /// Returns a child of a bound run in its role as the one that asks.
     fn above(run: &RunRequest, child: &ChildRequest) -> Above {
         let listed = child.tools.clone().unwrap_or_else(usual_tools);
         let in_our_words = |name: &String| match ToolRow::by_name(name) {
@@ -342,7 +342,7 @@ mod tests {
         }
     }
 
-    /// Whether a tool, or one that can do as much, is in a list.
+    /// Returns true if a tool, or one that can do as much, is in a list.
     fn is_held(name: &str, list: &[String]) -> bool {
         let has = |names: &[&str]| list.iter().any(|it| names.contains(&it.as_str()));
         match name {
@@ -353,7 +353,7 @@ mod tests {
         }
     }
 
-    /// What a child has that one above it lacks.
+    /// Names the first thing that a child has and one above it lacks.
     fn growth(run: &RunRequest, child: &Above, higher: &Above) -> Option<String> {
         let lacking = |name: &&String| !is_held(name, &higher.tools.allowed);
         if let Some(name) = child.tools.allowed.iter().find(lacking) {
@@ -399,7 +399,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 10_000, max_shrink_iters: 2_000, ..ProptestConfig::default() })]
 
-        // A tree of delegation of any depth and form; a request that is refused asks for nothing.
+        // Covers trees of delegation of any depth and form; a request that is refused asks for nothing.
         #[test]
         fn no_child_of_any_tree_has_what_one_above_it_lacks(levels in prop::collection::vec(asked(), 2..6)) {
             let mut higher: Vec<Above> = Vec::new();
@@ -423,7 +423,7 @@ mod tests {
             }
         }
 
-        // The law is no empty one: what is below in every way is not refused.
+        // Shows that the law is not empty: a request that is below the child in every way is not refused.
         #[test]
         fn what_a_child_has_itself_it_can_ask_for(asked in asked()) {
             let mut run = request(&asked);

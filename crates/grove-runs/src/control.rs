@@ -1,4 +1,4 @@
-//! What somebody wants of a child that was started before: that it pauses, goes on, hears something, has its answer.
+//! Wishes about a child that was started before: to pause, to go on, to receive a message, to have its answer.
 
 use grove_exec::{Program, now};
 use grove_plan::{Execution, Fact, NodeId, Refused, Wish};
@@ -10,49 +10,49 @@ use crate::identity::new_run_id;
 /// A wish for one child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChildWish {
-    /// That it pauses.
+    /// The child is to pause.
     Pause,
-    /// That it goes on, with a message if there is one.
+    /// The child is to go on, with a message if there is one.
     Resume(Option<String>),
-    /// That it hears something while it works.
+    /// The child is to receive a message while it works.
     Steer(String),
-    /// That it has the answer to its question.
+    /// The child is to have the answer to its question.
     Answer(String),
 }
 
-/// Why a wish was not recorded.
+/// The reasons why a wish was not recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// The run has no such child.
     #[error("run {run} has no child `{node}`")]
     NoSuchChild {
-        /// The run.
+        /// The id of the run.
         run: String,
-        /// What was given.
+        /// The child that was named.
         node: NodeId,
-        /// Those it has.
+        /// The children that the run has.
         names: Vec<NodeId>,
     },
-    /// Nobody in the run is in such a state.
+    /// No child of the run is in the state that the wish needs.
     #[error("no child of run {run} {lacks}")]
     Nobody {
-        /// The run.
+        /// The id of the run.
         run: String,
-        /// What none of them is.
+        /// The state that no child has.
         lacks: &'static str,
     },
     /// More than one child could be meant.
     #[error("run {run} has several children that this could mean")]
     Several {
-        /// The run.
+        /// The id of the run.
         run: String,
-        /// These.
+        /// The children that could be meant.
         names: Vec<NodeId>,
     },
-    /// What drives it cannot do that.
+    /// The engine of the child cannot do what the wish asks.
     #[error("{title} cannot receive messages while it works")]
     Engine {
-        /// The program.
+        /// The program's name for people.
         title: &'static str,
     },
     /// The run's state does not allow it.
@@ -63,7 +63,7 @@ pub enum ControlError {
     Store(StoreError),
 }
 
-/// Records a wish for a child of a run; the one that can only be meant, when none is named.
+/// Records a wish for a child of a run. If none is named, it is the only child that the wish can be for.
 pub fn wish_for_child(
     store: &Store,
     run: &LoadedRun,
@@ -88,7 +88,7 @@ pub fn wish_for_child(
         .plan
         .child(&node)
         .and_then(|it| Program::named(&it.engine));
-    // It reads one message, at its beginning.
+    // A program reads one message, at its beginning.
     let is_steer = matches!(wish, ChildWish::Steer(_));
     if let Some(program) = engine.filter(|_| is_steer) {
         return Err(ControlError::Engine {
@@ -135,7 +135,7 @@ pub fn wish_for_child(
     }
 }
 
-/// The child that a wish can only be for.
+/// Returns the only child that a wish can be for.
 fn meant(run: &LoadedRun, wish: &ChildWish) -> Result<NodeId, ControlError> {
     let (fits, lacks): (fn(&Execution) -> bool, _) = match wish {
         ChildWish::Pause | ChildWish::Steer(_) => (
@@ -153,7 +153,7 @@ fn meant(run: &LoadedRun, wish: &ChildWish) -> Result<NodeId, ControlError> {
         let fitting = nodes.filter(|(_, node)| fits(&node.execution));
         fitting.map(|(id, _)| id.clone()).collect()
     };
-    // Whoever waits is meant before whoever has ended.
+    // A child that waits is meant before one that has ended.
     let waiting = of(Execution::is_waiting);
     let names = match wish {
         ChildWish::Resume(_) if !waiting.is_empty() => waiting,

@@ -1,8 +1,8 @@
-//! Checking data against schemas of others.
+//! Checks data against schemas that were written by others.
 //!
-//! A small schema or expression can take for ever, or all the memory there is, and which do cannot be known beforehand.
-//! So values are checked by a process of their own: this program started anew, under a keeper, with little time. Whatever
-//! becomes of it, one check has failed.
+//! A small schema or expression can take for ever, or all the memory there is, and it cannot be known beforehand whether it
+//! does. So values are checked by a process of their own: this program started anew, under a keeper, with little time. If
+//! that process dies or hangs, only one check has failed.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -27,35 +27,35 @@ const MOST_MS: u64 = 20_000;
 const MOST_MEMORY: u64 = 4 << 30;
 /// The most bytes of a schema with its value.
 const MOST_INPUT: u64 = 64 << 20;
-/// Faults that are named.
+/// The most faults that are named.
 const MOST_FAULTS: usize = 8;
-/// Bytes of one fault.
+/// The most bytes of one fault.
 const MOST_FAULT: usize = 2 << 10;
-/// Steps back in one match of an expression.
+/// The most steps back in one match of an expression.
 const MOST_STEPS_BACK: usize = 100_000;
-/// Bytes of the stack on which a schema is read.
+/// The bytes of the stack on which a schema is read.
 const STACK: usize = 64 << 20;
-/// Bytes of an expression when it is prepared.
+/// The most bytes of an expression when it is prepared.
 const MOST_EXPRESSION: usize = 1 << 20;
 
 /// A schema that is not taken.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SchemaFault {
-    /// It would take too much work.
+    /// The schema would take too much work.
     #[error("it is beyond a bound: {0}")]
     Bound(#[from] schema_bounds::SchemaBound),
-    /// It says something that no schema says.
+    /// The schema has an error.
     #[error(transparent)]
     Unreadable(Box<ValidationError<'static>>),
-    /// The reader of schemas broke at it.
+    /// The reader of schemas panicked at it.
     #[error("it cannot be read")]
     Broken,
 }
 
-/// Looks whether a schema is one, and keeps the bounds.
+/// Checks that a value is a schema, and that it keeps the bounds.
 pub(crate) fn look_at(schema: &Value) -> Result<(), SchemaFault> {
     schema_bounds::check(schema)?;
-    // References are followed one inside the other, and the runtime's threads have little room for that.
+    // References are followed recursively, and the stacks of the runtime's threads are small.
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK);
         let thread = thread.spawn_scoped(scope, || validator(schema).map(drop));
@@ -73,7 +73,7 @@ fn validator(schema: &Value) -> Result<Validator, ValidationError<'static>> {
     options.build(schema)
 }
 
-/// A check that came to nothing.
+/// The reasons why a check gave no verdict.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DataCheckError {
     #[error("the check could not begin")]
@@ -112,7 +112,7 @@ struct Said {
 }
 
 impl DataCheck<'_> {
-    /// The faults of a value by a schema; none if it meets it.
+    /// Returns the faults of a value by a schema; an empty list if it meets the schema.
     pub(crate) async fn faults(
         &self,
         schema: &Value,
@@ -168,7 +168,7 @@ fn is_out_of_time(exit: &Exit) -> bool {
     matches!(exit, Exit::Signal(KILLED | BEYOND_ITS_TIME))
 }
 
-/// Checks the data in a file and prints what is wrong with it. The process' whole life is this call.
+/// Checks the data in a file and prints its faults. A process that is started for this does nothing else.
 pub fn check_data(file: Option<&Path>) -> ExitCode {
     for (resource, most) in [
         (Resource::Core, 0),

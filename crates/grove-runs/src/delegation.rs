@@ -1,4 +1,4 @@
-//! What a child asks other agents for: a run below its own, with its depth, its budget and no more than its powers.
+//! Runs that a child asks for: each is below its own run, with its depth, its budget and no more than its powers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,40 +20,40 @@ use crate::submission::{RunRequest, submit};
 use crate::submit_key::SubmitKey;
 use crate::supervisor::blocking;
 
-/// How often a child that waits looks whether a run is over.
+/// The time between two looks at a run that a child waits for.
 const LOOK: Duration = Duration::from_millis(20);
-/// Who wants something when a child does.
+/// The name in the journal for a child that wants something of a run.
 const BY: &str = "the child above";
 
-/// Finds everything about what a child asks for, as `grove run` does for a person.
+/// Resolves what a child asks for, as `grove run` does for a person.
 pub trait Delegation: Send + Sync {
-    /// A run that can be submitted, or why there is none.
+    /// Returns a run that can be submitted, or the reason why there is none.
     fn resolve(&self, request: &Value, above: &Above) -> Result<RunRequest, String>;
 }
 
-/// The child that asks.
+/// A child that asks for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Above {
-    /// Which child of which run.
+    /// Its run, its node and its attempt.
     pub parent: Parent,
-    /// Where it works.
+    /// The folder that it works in.
     pub folder: PathBuf,
-    /// What drives it.
+    /// The engine that drives it.
     pub engine: String,
-    /// Its model, as `provider/id`; none where a program chooses it.
+    /// Its model, as `provider/id`; none if a program chooses it.
     pub model: Option<String>,
-    /// What it may call.
+    /// The tools that it may call.
     pub tools: Tools,
-    /// What its run may spend, and how deep that is.
+    /// The limits of its run, and the depth of that run.
     pub tree: TreeLimits,
-    /// The scopes in which its model had to be.
+    /// The scopes that its own model had to be in.
     pub model_scopes: Vec<ModelScope>,
-    /// Which surroundings its supervisor has.
+    /// The name of its supervisor's surroundings.
     pub surroundings: String,
 }
 
 impl Above {
-    /// A child of a run as one who asks.
+    /// Returns a child of a run as one that asks.
     pub fn of(run: &LoadedRun, parent: Parent, folder: PathBuf) -> Option<Self> {
         let child = run.plan.child(&parent.of.node)?;
         let request: RunRequest = serde_json::from_str(&run.request).ok()?;
@@ -77,23 +77,22 @@ impl Above {
         })
     }
 
-    /// The most that those it asks may do.
+    /// Returns the most that the children of its runs may do.
     pub fn powers(&self) -> Powers {
         Powers::of(&self.tools, &self.folder)
     }
 }
 
-/// What the tool of one child needs.
+/// The parts that a child's tool for delegation needs.
 pub(crate) struct Delegate {
     pub(crate) store: Arc<Store>,
     pub(crate) delegation: Arc<dyn Delegation>,
     pub(crate) above: Above,
-    /// Wakes the supervisor.
     pub(crate) news: UnboundedSender<String>,
 }
 
 impl Delegate {
-    /// Does what a call asks for. Made again with the same name it leads to the same run.
+    /// Does what a call asks for. A repeated call with the same name leads to the same run.
     pub(crate) async fn call(
         &self,
         arguments: &Value,
@@ -103,7 +102,7 @@ impl Delegate {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str);
         let action = text("action").unwrap_or("run");
         if action == "run" {
-            // Agents and skills are looked for, and programs may be asked for their versions.
+            // Resolving looks for agents and skills, and may ask programs for their versions, so it blocks.
             let run = blocking(|| self.begin(arguments, call))?;
             let is_background = arguments.get("background") == Some(&Value::Bool(true));
             return if is_background {
@@ -138,7 +137,7 @@ impl Delegate {
 
     fn begin(&self, arguments: &Value, call: Option<&CallId>) -> Result<String, String> {
         let mut request: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
-        // What is left out may be given as nothing.
+        // Models give null for fields that they leave out.
         request.retain(|name, value| !value.is_null() && !is_own_field(name));
         let mut run = self
             .delegation
@@ -150,7 +149,7 @@ impl Delegate {
         Ok(submitted.id)
     }
 
-    /// A run that this very child asked for.
+    /// Returns the id of a run if this very child asked for it.
     fn own(&self, given: &str) -> Result<String, String> {
         let run = self.store.find(given).map_err(|error| error.to_string())?;
         let parent = self.store.parent(&run).map_err(|error| error.to_string())?;
@@ -161,7 +160,7 @@ impl Delegate {
             .ok_or_else(|| format!("run `{given}` is not yours"))
     }
 
-    /// Waits until a run is over, or until it waits for somebody itself.
+    /// Waits until a run is over, or until it waits for an answer or is paused itself.
     async fn wait(&self, run: &str, stop: &StopTokens) -> Result<String, String> {
         loop {
             let (state, is_over) = self
@@ -178,7 +177,7 @@ impl Delegate {
         }
     }
 
-    /// What a model is told of a run.
+    /// Returns the report on a run that the model reads.
     fn told(&self, run: &str) -> Result<String, String> {
         let loaded = self.store.load(run).map_err(|error| error.to_string())?;
         let report = RunReport::of(&self.store, &loaded);
@@ -190,7 +189,7 @@ impl Delegate {
     }
 }
 
-/// Tells a run to stop; one that is over already is.
+/// Tells a run to stop; one that is over stays as it is.
 pub fn stop_run(store: &Store, run: &str, by: &str) {
     let fact = Fact::Wanted {
         by: by.to_owned(),

@@ -1,7 +1,7 @@
-//! Telling the command that waits for the end of a run what the run came to.
+//! Gives the result of a run to the command that waits for its end.
 //!
-//! It is an effect like every other: done once, and after a crash again under the same name, by which the command can tell
-//! that it has heard it before.
+//! A delivery is an effect like every other: it is done once, and after a crash again under the same name, by which the
+//! command can tell that it has had it before.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use grove_store::{LoadedRun, Store};
 use crate::submission::RunRequest;
 use crate::supervisor::blocking;
 
-/// Between asking the command to end and ending it.
+/// The time between asking the command to end and ending it.
 const GRACE_MS: u64 = 500;
-/// What an earlier one left is ended within this.
+/// The time within which the processes of an earlier try are ended.
 const MOST_ENDING: Duration = Duration::from_secs(4);
 
-/// What one delivery needs.
+/// The input of one delivery.
 pub(crate) struct Delivering<'a> {
     pub(crate) store: &'a Store,
     pub(crate) run: &'a str,
@@ -29,13 +29,13 @@ pub(crate) struct Delivering<'a> {
     pub(crate) keeper: &'a Keeper,
     pub(crate) environment: &'a [(String, String)],
     pub(crate) mark: String,
-    /// A folder for what does not last.
+    /// A folder for temporary files.
     pub(crate) temporary: PathBuf,
     pub(crate) stop: &'a StopTokens,
 }
 
 impl Delivering<'_> {
-    /// Runs the command, and gives what came of it and what it printed.
+    /// Runs the command, and returns how it ended and what it printed.
     pub(crate) async fn run(&self) -> (Delivered, Vec<u8>) {
         let (end, printed) = match self.tell().await {
             Ok(done) => done,
@@ -64,7 +64,7 @@ impl Delivering<'_> {
         Ok((end, ended.output.text().into_bytes()))
     }
 
-    /// What is run, with what it is told in a file.
+    /// Returns the command to run, with its input in a file.
     fn order(&self) -> Result<Order, String> {
         let loaded = self.store.load(self.run);
         let loaded = loaded.map_err(|error| error.to_string())?;
@@ -79,7 +79,7 @@ impl Delivering<'_> {
             .to_vec();
         command.push(input.to_string_lossy().into_owned());
         command.extend(on_complete.command.iter().cloned());
-        // Where the run was asked for may be gone by now.
+        // The folder in which the run was asked for may be gone by now.
         let request: Option<RunRequest> = serde_json::from_str(&loaded.request).ok();
         let folder = request.map(|request| request.folder);
         let folder = folder.filter(|folder| files::is_folder(folder));
@@ -93,7 +93,7 @@ impl Delivering<'_> {
         })
     }
 
-    /// The run, and the name of this delivery.
+    /// Returns the run as JSON, with the name of this delivery.
     fn told(&self, loaded: &LoadedRun) -> String {
         let texts = |digest: &Digest| {
             let bytes = self.store.artifact(digest).ok().flatten()?;

@@ -1,4 +1,4 @@
-//! Gathers what shows whether a child's work counts: what it says, and what can be seen without asking it.
+//! Gathers what shows whether a child's work counts: its own report, and the facts that are seen without asking it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,16 +14,15 @@ use serde_json::{Value, json};
 
 use crate::tools::ACCEPTANCE_REPORT;
 
-/// How much of a change somebody is shown who looks at it.
+/// The most bytes of a change that a reviewer is shown.
 const MOST_DIFF: usize = 48 << 10;
 
-/// A child whose work is looked at.
+/// A child whose work is judged.
 pub(crate) struct Work<'a> {
     pub(crate) store: &'a Store,
     pub(crate) run: &'a LoadedRun,
     pub(crate) node: &'a NodeId,
     pub(crate) git: &'a Git,
-    /// Where it worked.
     pub(crate) folder: PathBuf,
     /// A folder for indexes.
     pub(crate) scratch: PathBuf,
@@ -33,11 +32,11 @@ pub(crate) struct Work<'a> {
 pub(crate) struct Trees {
     pub(crate) before: String,
     pub(crate) now: String,
-    /// Paths from the top that are none of the work.
+    /// Paths from the top that do not belong to the work.
     pub(crate) apart: Vec<String>,
 }
 
-/// The files of a folder before a child begins.
+/// Returns the files of a folder before a child begins.
 pub(crate) fn look(git: &Git, folder: &Path, scratch: &Path) -> TreeBefore {
     let _ = grove_fs::files::make_closed_folder(scratch);
     let tree = git.tree(folder, scratch, &[]).ok().flatten();
@@ -50,7 +49,7 @@ pub(crate) fn look(git: &Git, folder: &Path, scratch: &Path) -> TreeBefore {
 }
 
 impl Work<'_> {
-    /// The files before it and now; none where version control does not know them.
+    /// Returns the files before it and now; none if version control does not know them.
     pub(crate) fn trees(&self) -> Option<Trees> {
         let child = self.run.plan.child(self.node)?;
         let node = self.run.state.nodes.get(self.node);
@@ -74,7 +73,7 @@ impl Work<'_> {
         })
     }
 
-    /// Whether version control knew the files before it.
+    /// Returns true if version control knew the files before the child began.
     pub(crate) fn was_seen(&self) -> bool {
         let child = self.run.plan.child(self.node);
         let has_tree = child.is_some_and(|child| child.place.worktree.is_some());
@@ -83,7 +82,7 @@ impl Work<'_> {
         has_tree || before.is_some_and(|before| before.tree.is_some())
     }
 
-    /// What can be seen without asking the child.
+    /// Returns the facts that are seen without asking the child.
     pub(crate) fn facts(&self, report: Option<&Report>, trees: Option<&Trees>) -> Facts {
         let (commands, written) = self.calls();
         let mut facts = Facts {
@@ -112,13 +111,12 @@ impl Work<'_> {
         facts
     }
 
-    /// What it changed.
     pub(crate) fn patch(&self, trees: &Trees) -> String {
         let patch = self.git.patch(&self.folder, &trees.before, &trees.now);
         String::from_utf8_lossy(&patch.unwrap_or_default()).into_owned()
     }
 
-    /// The commands that it ran and the files that its tools wrote, by the journal.
+    /// Returns the commands that it ran and the files that its tools wrote, by the journal.
     fn calls(&self) -> (Option<Vec<SeenCommand>>, Vec<String>) {
         let (mut commands, mut written) = (Vec::<SeenCommand>::new(), Vec::new());
         let (mut running, mut writing) = (BTreeMap::new(), BTreeMap::new());
@@ -162,7 +160,7 @@ impl Work<'_> {
         (is_seen.then_some(commands), written)
     }
 
-    /// What the child says of its work: through the tool, else in its words; a later try adds to an earlier one.
+    /// Returns the child's report: from the tool, else from its words; a later try adds to an earlier one.
     pub(crate) fn report(&self) -> FoundReport {
         let attempts = self
             .run
@@ -205,7 +203,7 @@ impl Work<'_> {
         }
     }
 
-    /// The report in what a child said last, else in the file that it wrote its answer to.
+    /// Returns the report in a child's last words, else the one in the file that it wrote its answer to.
     fn report_said(&self, output: &Output) -> FoundReport {
         let found = |digest: &Option<Digest>| {
             let bytes = self.store.artifact(digest.as_ref()?).ok().flatten()?;
@@ -229,7 +227,7 @@ impl Work<'_> {
         }
     }
 
-    /// What somebody is told who looks at it.
+    /// Returns the message for a reviewer of the work.
     pub(crate) fn for_review(&self, focus: Option<&str>) -> String {
         let mut parts = vec![
             "Look at what another agent did. Decide whether something stands in the way of taking its work: wrong, missing, \
@@ -302,7 +300,7 @@ both are empty lists when there is nothing."
     }
 }
 
-/// What a call of a tool does, in the words of whoever drives the child.
+/// Returns the effect of a tool call, in the words of the engine that drives the child.
 fn effect_of(engine: &str, tool: &str, arguments: &Value) -> CallEffect {
     if let Some(program) = Program::named(engine) {
         return program.effect(tool, arguments);
@@ -317,7 +315,7 @@ fn effect_of(engine: &str, tool: &str, arguments: &Value) -> CallEffect {
     }
 }
 
-/// The form in which somebody who looks at work says what was found.
+/// Returns the schema of a reviewer's result.
 pub(crate) fn review_schema() -> Value {
     json!({
         "type": "object",
@@ -338,7 +336,7 @@ pub(crate) fn review_schema() -> Value {
     })
 }
 
-/// What somebody found who looked at work; none when it did not say.
+/// Returns a reviewer's verdict; none if it gave none.
 pub(crate) fn review_verdict(structured: Option<&Value>, text: &str) -> Option<ReviewVerdict> {
     let read = |value: &Value| {
         let list = |name: &str| -> Option<Vec<String>> {
@@ -355,7 +353,7 @@ pub(crate) fn review_verdict(structured: Option<&Value>, text: &str) -> Option<R
         })
     };
     structured.and_then(read).or_else(|| {
-        // An engine without schemas says it in its words, in the same form.
+        // An engine without schemas gives the same object in its words.
         let starts = text.rmatch_indices('{').take(50);
         starts.into_iter().find_map(|(at, _)| {
             let end = text.rfind('}')?;

@@ -1,4 +1,4 @@
-//! Names of runs and tokens of owners.
+//! Ids of runs and tokens of owners.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,13 +11,13 @@ const BEGIN: u128 = 1_767_225_600_000;
 /// The number of the last id that this process made.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// An id of ten digits that sorts by time: eight of milliseconds, two of chance.
+/// Returns an id of ten digits that sorts by time: eight of milliseconds, two random.
 pub fn new_run_id() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |now| now.as_millis()).saturating_sub(BEGIN);
     let chance = u128::from(chance::<1>().first().copied().unwrap_or(0)) << 2;
     let number = now << 10 | (chance & 0x3ff);
-    // Of two in one millisecond the later one has the next number.
+    // Of two ids in one millisecond the later one gets the next number.
     let number = u64::try_from(number).unwrap_or(u64::MAX);
     let next = |last: u64| Some(number.max(last.saturating_add(1)));
     let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
@@ -26,7 +26,7 @@ pub fn new_run_id() -> String {
     (0..10).rev().filter_map(digit).map(char::from).collect()
 }
 
-/// A token that nobody guesses. Only its hash is stored.
+/// Returns a token that cannot be guessed. Only its hash is stored.
 pub fn new_owner_token() -> String {
     let bytes = chance::<24>();
     let digit = |byte: &u8| DIGITS.get(usize::from(byte & 31)).copied();
@@ -35,7 +35,7 @@ pub fn new_owner_token() -> String {
 
 fn chance<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    // Without chance there are ids all the same; the journal refuses one that is there already.
+    // Without random data there are ids all the same; the journal refuses one that is there already.
     let _ = getrandom::fill(&mut bytes);
     bytes
 }

@@ -1,4 +1,4 @@
-//! The items of a list that an earlier child gave or that was there: found when the list is there, put together when all are done.
+//! Expands a step that runs once for each item of a list, and puts the outputs together when all items are done.
 
 use grove_plan::{Expanded, FanOut, NodeId, Outcome, Output, node_views, said_by};
 use grove_spec::Digest;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::told::Told;
 
-/// What is said of a list without items.
+/// The text for a list without items.
 const NO_ITEMS: &str = "The list had no items.";
 
 /// A step that runs for each item of a list.
@@ -37,7 +37,7 @@ impl<'a> ItemList<'a> {
         })
     }
 
-    /// The items of the list, and the artifact with them.
+    /// Finds the items of the list, and returns them with the artifact that holds the list.
     pub(crate) fn expand(&self) -> Result<(Outcome, Vec<Vec<u8>>), String> {
         let output = self.source()?;
         let list = self.fan_out.list(&output)?;
@@ -49,7 +49,7 @@ impl<'a> ItemList<'a> {
         Ok((Outcome::Expanded(Expanded { list, items }), vec![bytes]))
     }
 
-    /// The data in which the list is.
+    /// Returns the data that has the list in it.
     fn source(&self) -> Result<Value, String> {
         if let Some(items) = &self.fan_out.items {
             return self.artifact(items);
@@ -62,7 +62,7 @@ impl<'a> ItemList<'a> {
         self.artifact(&output)
     }
 
-    /// What was said about all items: as data, and as text.
+    /// Collects the outputs of all items: as data, and as text.
     pub(crate) fn collect(&self) -> Result<CollectedItems, String> {
         let found = self.run.state.nodes.get(self.id);
         let found = found.and_then(|node| node.items.as_ref());

@@ -6,10 +6,10 @@ use grove_store::{SigningKey, Store, StoreError};
 
 use crate::RunPlaces;
 
-/// Bytes of the secret that a key grows from.
+/// The bytes of the secret that a key is made from.
 const SEED: usize = 32;
 
-/// Why the journal cannot be used.
+/// The reasons why the journal cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// A file cannot be used.
@@ -18,7 +18,7 @@ pub enum JournalError {
     /// The journal cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Somebody else could have written it.
+    /// Another user could have written the file.
     #[error("{path} belongs to another user, or everybody may write it")]
     NotOwn {
         /// The file or folder.
@@ -27,9 +27,9 @@ pub enum JournalError {
     /// The key is not what it should be.
     #[error("the key that signs ledgers, {path}, {problem}")]
     Key {
-        /// The file.
+        /// The file of the key.
         path: std::path::PathBuf,
-        /// What is wrong.
+        /// The problem with the file, after its name.
         problem: &'static str,
     },
 }
@@ -43,7 +43,7 @@ impl RunPlaces {
         Ok(Store::open_signing(&self.journal(), key)?)
     }
 
-    /// Whoever can write the journal says what runs do.
+    /// Refuses a journal that others can write: it would let them decide what runs do.
     fn require_own_journal(&self) -> Result<(), JournalError> {
         let journal = self.journal();
         let log = journal.with_extension("db-wal");
@@ -55,8 +55,8 @@ impl RunPlaces {
         Ok(())
     }
 
-    /// What runs were told and came to is nobody else's: the journal is the user's alone, also one that an earlier
-    /// version made. Its logs get its mode.
+    /// Makes the journal readable by its user alone, also one that an earlier version made: it has the prompts and results of
+    /// runs. Its log files get the same mode.
     fn close_journal(&self) -> Result<(), JournalError> {
         grove_fs::files::close(self.folder())?;
         let journal = self.journal();
@@ -80,7 +80,7 @@ impl RunPlaces {
                 problem: "could not be created: the system has no random data",
             })?;
             let made = grove_fs::atomic::create_at(&Spot::at(&path)?, &seed, Some(0o600));
-            // Somebody else may have made it meanwhile: then theirs is the one.
+            // Another process may have made a key meanwhile: then that one is used.
             if made.is_err() && !grove_fs::files::is_there(&path) {
                 made?;
             }

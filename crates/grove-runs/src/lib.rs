@@ -72,25 +72,25 @@ use grove_model::Secret;
 
 /// Activates skills for children.
 pub trait Skills: Send + Sync {
-    /// A skill, or why there is none, for a model.
+    /// Returns a skill for a model, or the reason why there is none.
     fn activate(&self, name: &str) -> Result<GivenSkill, String>;
 
-    /// What a skill that the child has from the beginning puts into the environment of its commands.
+    /// Returns the variables that a skill which the child has from the beginning sets for its commands.
     fn environment(&self, address: &str) -> Vec<(String, Secret)>;
 }
 
 /// A skill that a child was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenSkill {
-    /// What a model reads.
+    /// The text for the model.
     pub text: String,
-    /// The folder that it may read from now on; none for a group.
+    /// The folder that the child may read from now on; none for a group.
     pub folder: Option<std::path::PathBuf>,
-    /// What the child's commands have in their environment from now on.
+    /// The variables that the child's commands have from now on.
     pub environment: Vec<(String, Secret)>,
 }
 
-/// The README's example is a test.
+/// Makes the README's example a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct ReadmeExample;

@@ -1,7 +1,7 @@
-//! `mcp:` tools: servers of the configuration, started for one child and ended with it.
+//! `mcp:` tools: MCP servers of the configuration, started for one child and ended with it.
 //!
 //! A server is a process like a command: it has a keeper, the mark of the attempt and no more of the environment than
-//! commands have. Whatever it does, the worst is a call that failed: every wait has an end, what it writes is counted, and
+//! commands have. The worst that a server can cause is a call that fails: every wait has an end, its output is counted, and
 //! one that died is started anew when it is called again.
 
 use std::fmt::Write as _;
@@ -24,46 +24,44 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::task::AbortOnDropHandle;
 
-/// How tools of servers begin in an agent's list.
+/// The prefix of an entry in an agent's list that names a server.
 pub(crate) const MCP: &str = "mcp:";
-/// A server that is not ready by then is not there.
+/// The time within which a server has to be ready.
 const LONGEST_START: Duration = Duration::from_secs(30);
 /// The longest message of a server.
 const MOST_MESSAGE: usize = 4 << 20;
-/// What a server may write between two calls; one that writes more is ended.
+/// The most bytes that a server may write between two calls; one that writes more is ended.
 const MOST_WRITTEN: usize = 32 << 20;
-/// What a model is told of one result.
+/// The most bytes of one result that a model reads.
 const MOST_RESULT: usize = 64 << 10;
-/// Tools of one server.
+/// The most tools of one server.
 const MOST_TOOLS: usize = 128;
 /// The longest name of a tool that every provider takes.
 const LONGEST_NAME: usize = 64;
-/// A server lives as long as its child, whose own limits come first.
+/// The limit of a server's keeper; the limits of its child come first.
 const LONGEST_LIFE_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// A server of the configuration.
 #[derive(Debug, Clone)]
 pub struct McpServer {
-    /// What it is called.
+    /// The name of the server.
     pub name: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Variables that it alone is given.
+    /// Variables that only this server is given.
     pub environment: Vec<(String, Secret)>,
 }
 
-/// What servers of a child are started with.
+/// The parts that are needed to start a child's servers.
 pub(crate) struct McpPlace {
     pub(crate) keeper: Keeper,
     /// The path to the attempt from the root of its tree.
     pub(crate) mark: String,
-    /// What commands see of the environment.
     pub(crate) environment: Vec<(String, String)>,
-    /// Where the child works.
     pub(crate) work: PathBuf,
-    /// Where the pipes of the attempt are.
+    /// The folder for the pipes of the attempt.
     pub(crate) pipes: PathBuf,
-    /// How long one call may take.
+    /// The time that one call may take.
     pub(crate) limit: Duration,
 }
 
@@ -82,25 +80,25 @@ struct ServerOfChild {
 
 struct RunningServer {
     client: RunningService<RoleClient, ()>,
-    /// What it has written since the last call.
+    /// The bytes that it has written since the last call.
     written: Arc<AtomicUsize>,
     stop: StopTokens,
-    /// Runs the keeper; ends the server when it is dropped.
+    /// Runs the keeper; dropping it ends the server.
     _process: AbortOnDropHandle<()>,
 }
 
 struct McpTool {
-    /// What models call it.
+    /// The name that models use.
     name: String,
     server: usize,
-    /// What its server calls it.
+    /// The name that its server uses.
     own_name: String,
     description: String,
     input_schema: Value,
     writes: bool,
 }
 
-/// The server that an entry of a list means, and the tool if it names one.
+/// Returns the server that an entry of a list names, and the tool if there is one.
 pub(crate) fn selected(entry: &str) -> Option<(&str, Option<&str>)> {
     let rest = entry.strip_prefix(MCP)?;
     Some(match rest.split_once('/') {
@@ -110,7 +108,7 @@ pub(crate) fn selected(entry: &str) -> Option<(&str, Option<&str>)> {
 }
 
 impl McpTools {
-    /// Starts the servers that the child's list names, and says which could not be.
+    /// Starts the servers that the child's list names; the notes name those that could not be started.
     pub(crate) async fn start(
         place: McpPlace,
         known: &[McpServer],
@@ -148,7 +146,7 @@ impl McpTools {
         (all, notes)
     }
 
-    /// Takes the tools of a server that the child may call; says which of the wanted it does not have.
+    /// Takes the tools of a server that the child may call; the notes name wanted tools that the server does not have.
     fn take(
         &mut self,
         server: &McpServer,
@@ -193,7 +191,7 @@ impl McpTools {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// What the model is told it can call.
+    /// Returns the definitions of the tools for the model.
     pub(crate) fn definitions(&self) -> impl Iterator<Item = ToolDefinition> {
         self.tools.iter().map(|tool| ToolDefinition {
             name: tool.name.clone(),
@@ -202,18 +200,18 @@ impl McpTools {
         })
     }
 
-    /// Whether a call of a tool can change something; none when there is no such tool.
+    /// Returns true if a call of a tool can change something; none if there is no such tool.
     pub(crate) fn writes(&self, name: &str) -> Option<bool> {
         self.find(name).map(|tool| tool.writes)
     }
 
-    /// Values that the servers were given and nobody may see.
+    /// Returns the secret values that the servers were given, which must not be shown.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &Secret> {
         let servers = self.servers.iter();
         servers.flat_map(|it| it.server.environment.iter().map(|(_, value)| value))
     }
 
-    /// Calls a tool; none when there is no such tool.
+    /// Calls a tool; none if there is no such tool.
     pub(crate) async fn call(
         &self,
         name: &str,
@@ -240,7 +238,7 @@ impl McpTools {
     ) -> Result<String, String> {
         let mut slot = server.running.lock().await;
         if slot.as_ref().is_none_or(|it| it.client.is_closed()) {
-            // The one before is ended first.
+            // The old server has to be gone before the new one begins.
             *slot = None;
             *slot = Some(self.place.start(&server.server).await?.0);
         }
@@ -255,7 +253,7 @@ impl McpTools {
             Err(ServiceError::McpError(error)) => Err(error.message.into_owned()),
             Err(error) => {
                 let is_ended = running.stop.is_told();
-                // It is started anew when it is called again.
+                // The next call of a tool starts the server anew.
                 *slot = None;
                 Err(if is_ended {
                     format!("the server wrote more than {MOST_WRITTEN} bytes and was ended")
@@ -268,7 +266,7 @@ impl McpTools {
 }
 
 impl McpPlace {
-    /// Starts a server and asks which tools it has.
+    /// Starts a server and asks for its tools.
     async fn start(&self, server: &McpServer) -> Result<(RunningServer, Vec<Tool>), String> {
         let limit = self.limit.min(LONGEST_START);
         let started = tokio::time::timeout(limit, self.start_unbounded(server)).await;
@@ -287,8 +285,8 @@ impl McpPlace {
             .read_write(true)
             .open_sender(&input)
             .map_err(|error| error.to_string())?;
-        // Its own input carries a keeper's orders, so the server's comes from a pipe with a name; what it complains about
-        // must not stand in the middle of a message.
+        // The input of the process carries a keeper's orders, so the server reads from a named pipe; its complaints go nowhere,
+        // because they must not stand in the middle of a message.
         let mut command = ["/bin/sh", "-c", "exec \"$@\" <\"$0\" 2>/dev/null"]
             .map(str::to_owned)
             .to_vec();
@@ -350,7 +348,7 @@ impl McpPlace {
     }
 }
 
-/// A result as a model is told it.
+/// Returns a result as the text that a model reads.
 fn told(result: &CallToolResult) -> Result<String, String> {
     let mut parts: Vec<String> = result.content.iter().map(part).collect();
     if let (true, Some(value)) = (parts.is_empty(), &result.structured_content) {
@@ -382,7 +380,7 @@ fn part(block: &ContentBlock) -> String {
     )
 }
 
-/// What models call a tool of a server: in characters that every provider takes.
+/// Returns the name of a server's tool for models, in characters that every provider takes.
 fn model_name(server: &str, tool: &str) -> String {
     let name = format!("mcp__{}__{}", file_name(server), file_name(tool));
     name.chars().take(LONGEST_NAME).collect()

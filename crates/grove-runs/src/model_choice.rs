@@ -1,6 +1,6 @@
-//! The models that a child is tried with: what the request, the step or the agent names, else the model of the parent, else
-//! that of the configuration, and then the agent's fallbacks. One that cannot be asked is left out and said as long as
-//! another one can be.
+//! Chooses the models that a child is tried with: the one that the request, the step or the agent names, else that of the
+//! parent, else that of the configuration, and then the agent's fallbacks. A model that cannot be asked is left out with a
+//! note, as long as another one can be.
 
 use grove_exec::Program;
 use grove_model::{NoSuchModel, Providers, Thinking};
@@ -9,12 +9,12 @@ use grove_plan::ModelFacts;
 use crate::models::{NamedModel, NotSpoken, named_model};
 use crate::program::OWN_MODEL;
 
-/// In place of a name: the model of the parent.
+/// The word that stands for the model of the parent.
 const INHERIT: &str = "inherit";
-/// The model of a recording that nobody named.
+/// The model of a recording if no model is named.
 const RECORDED: &str = "recorded/model";
 
-/// What is said about the models of a child.
+/// The sources from which the models of a child are chosen.
 #[derive(Debug, Default)]
 pub struct WantedModels<'a> {
     /// The model that the request, the step or the agent names.
@@ -23,11 +23,11 @@ pub struct WantedModels<'a> {
     pub parent: Option<&'a str>,
     /// The model that the configuration names for agents without one.
     pub configured: Option<&'a str>,
-    /// What the agent names to be tried next.
+    /// The models that the agent names to be tried next.
     pub fallbacks: &'a [String],
-    /// How much it is to think, in the agent's word.
+    /// The level of thinking, in the agent's word.
     pub thinking: Option<&'a str>,
-    /// Whether the supervisor of the run above has the keys.
+    /// Set if the run is below another one: the supervisor of that run has the keys.
     pub is_below: bool,
 }
 
@@ -36,22 +36,22 @@ pub struct WantedModels<'a> {
 pub struct ChosenModels {
     /// Their names, as `provider/id[:thinking]`.
     pub names: Vec<String>,
-    /// What is known of each.
+    /// The known facts of each model.
     pub facts: Vec<ModelFacts>,
-    /// What people should know about them.
+    /// Notes about the choice for people.
     pub notes: Vec<String>,
 }
 
-/// Why there is no model.
+/// The reasons why there is no model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoModel {
-    /// There is nobody to ask.
+    /// There is no provider to ask.
     #[error("no model provider is configured")]
     NoProvider,
-    /// Nothing names one.
+    /// No source names a model.
     #[error("no model is named")]
     NotNamed,
-    /// A name means nothing here.
+    /// No provider has the named model.
     #[error("{0}")]
     Unknown(#[from] NoSuchModel),
     /// The engine cannot ask the provider.
@@ -59,7 +59,7 @@ pub enum NoModel {
     NotSpoken(#[from] NotSpoken),
 }
 
-/// The models of a child of the built-in engine.
+/// Chooses the models of a child of the built-in engine.
 pub fn choose(providers: &Providers, wanted: &WantedModels<'_>) -> Result<ChosenModels, NoModel> {
     if providers.ready().next().is_none() && !wanted.is_below {
         return Err(NoModel::NoProvider);
@@ -68,7 +68,7 @@ pub fn choose(providers: &Providers, wanted: &WantedModels<'_>) -> Result<Chosen
     let parent = wanted.provider_of_parent(providers);
     let mut chosen = wanted.try_each(|name| match providers.find(name, parent) {
         Ok(found) => Ok((found.name_with(level), found.facts)),
-        // The supervisor of the run above says what is wrong with it.
+        // The supervisor of the run above has the keys, and reports what is wrong with the name.
         Err(_) if wanted.is_below && name.contains('/') => {
             Ok((name.to_owned(), ModelFacts::default()))
         }
@@ -81,8 +81,8 @@ pub fn choose(providers: &Providers, wanted: &WantedModels<'_>) -> Result<Chosen
     Ok(chosen)
 }
 
-/// The models of an agent program: those that a provider here has, or what the names mean to the program. `engine` is the name
-/// that the program was chosen by.
+/// Chooses the models of an agent program: those that a provider here has, or what the names mean to the program. `engine`
+/// is the name that the program was chosen by.
 pub fn choose_for_program(
     providers: &Providers,
     wanted: &WantedModels<'_>,
@@ -104,7 +104,7 @@ pub fn choose_for_program(
     let parent = wanted.provider_of_parent(providers);
     let chosen = wanted.try_each(|name| {
         if wanted.is_of_parent(name) {
-            // What it means to another program says nothing to this one.
+            // A word of another program's own means nothing to this one, so a provider has to have it.
             providers.find(name, None)?;
         }
         Ok(match named_model(providers, program, name, parent)? {
@@ -114,7 +114,7 @@ pub fn choose_for_program(
     });
     match chosen {
         Err(NoModel::NotNamed) => Ok(own),
-        // Nobody named the parent's model for this child.
+        // The parent's model was not named for this child, so the program may choose its own.
         Err(error) if wanted.is_parents_alone() => Ok(ChosenModels {
             notes: vec![format!(
                 "{error}, so {} chooses its own model",
@@ -126,7 +126,7 @@ pub fn choose_for_program(
     }
 }
 
-/// The models of a child that is answered from a recording, which needs no provider.
+/// Returns the model of a child that is answered from a recording, which needs no provider.
 pub fn choose_recorded(wanted: &WantedModels<'_>) -> ChosenModels {
     let name = wanted.firsts().next().unwrap_or(RECORDED);
     ChosenModels {
@@ -136,35 +136,35 @@ pub fn choose_recorded(wanted: &WantedModels<'_>) -> ChosenModels {
 }
 
 impl<'a> WantedModels<'a> {
-    /// The model that is named for this child itself.
+    /// Returns the model that is named for this child itself.
     fn own(&self) -> Option<&'a str> {
         self.named.filter(|name| *name != INHERIT)
     }
 
-    /// The names of which the first one that can be asked is where the child begins.
+    /// Returns the names to begin with: the first of them that can be asked is the child's first model.
     fn firsts(&self) -> impl Iterator<Item = &'a str> {
         let own = self.own();
         let others = self.parent.into_iter().chain(self.configured);
         own.into_iter().chain(others.filter(move |_| own.is_none()))
     }
 
-    /// Whether a name is the parent's model, which nobody named for this child.
+    /// Returns true if a name is the parent's model and was not named for this child.
     fn is_of_parent(&self, name: &str) -> bool {
         self.own().is_none() && self.parent == Some(name)
     }
 
-    /// Whether nothing but the parent has a model.
+    /// Returns true if only the parent has a model.
     fn is_parents_alone(&self) -> bool {
         self.own().is_none() && self.configured.is_none() && self.fallbacks.is_empty()
     }
 
-    /// The provider in which ids without one are looked for first.
+    /// Returns the provider in which ids without one are looked for first.
     fn provider_of_parent<'p>(&self, providers: &'p Providers) -> Option<&'p str> {
         let found = providers.find(self.parent?, None).ok()?;
         Some(found.provider.name.as_str())
     }
 
-    /// Finds each candidate once. One that cannot be asked is left out and said, as long as there is another.
+    /// Finds each candidate once. One that cannot be asked is left out with a note, as long as there is another.
     fn try_each(
         &self,
         find: impl Fn(&str) -> Result<(String, ModelFacts), NoModel>,

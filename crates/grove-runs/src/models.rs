@@ -1,4 +1,4 @@
-//! Which model answers a child: a provider, or a recording of one.
+//! The model that answers a child: one of a provider, or a recording of one.
 
 use std::collections::BTreeMap;
 use std::io::BufReader;
@@ -19,32 +19,32 @@ use tokio::sync::OnceCell;
 
 use crate::program::OWN_MODEL;
 
-/// A recording longer than this is none.
+/// The most bytes of a recording.
 const MOST_RECORDED: u64 = 256 << 20;
-/// Runs that are answered from recordings at a time; the recording of one more is begun anew.
+/// The most runs that are answered from recordings at a time; the recording of one more begins anew.
 const MOST_TAPES: usize = 16;
-/// Ends of the names of variables that sign in.
+/// The endings of variables that hold keys and passwords.
 const SIGNING_IN: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
-/// A key longer than this is none.
+/// The most bytes of a key.
 const MOST_KEY: u64 = 64 << 10;
 
 /// A recording of the model's side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Recording {
-    /// What the provider answers is written to this file.
+    /// The answers of the provider are written to this file.
     Record(PathBuf),
     /// This file answers instead of a provider.
     Replay {
-        /// The file.
+        /// The file with the recorded answers.
         file: PathBuf,
-        /// Whether a tool that comes to something else than in the recording is an error.
+        /// Set if a tool result that differs from the recording is an error.
         strict: bool,
     },
 }
 
 impl Recording {
-    /// Says what would keep a run from being answered from it.
+    /// Returns the reason why a run could not be answered from it.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Self::Replay { file, strict } => tape_in(file, *strict).map(drop),
@@ -53,7 +53,6 @@ impl Recording {
     }
 }
 
-/// Reads a recording.
 fn tape_in(file: &Path, strict: bool) -> Result<Tape, String> {
     let bytes = files::read_bounded(file, MOST_RECORDED);
     let bytes = bytes.map_err(|error| format!("{error}: {}", error.source))?;
@@ -63,11 +62,11 @@ fn tape_in(file: &Path, strict: bool) -> Result<Tape, String> {
 
 /// A model that can be asked.
 pub struct ModelSource {
-    /// Who answers.
+    /// The client that asks it.
     pub client: Arc<dyn ModelClient>,
     /// The model's own id.
     pub id: String,
-    /// How much it thinks.
+    /// The level at which it thinks.
     pub thinking: Option<Thinking>,
     /// Values that must not be shown.
     pub secrets: Vec<Secret>,
@@ -88,15 +87,15 @@ pub enum NamedModel<'a> {
 pub struct NotSpoken {
     /// The program's name for people.
     pub program: &'static str,
-    /// The provider.
+    /// The name of the provider.
     pub provider: String,
-    /// Its interface.
+    /// The interface that the provider speaks.
     pub api: Api,
 }
 
 /// Finds out where an agent program is to ask for a model. A name that no provider here has is the program's own, and so is
 /// one with a vendor whose key is not here, where the program names its own models so. A model of a provider that the
-/// program cannot ask is refused: with its own login it would ask somebody else.
+/// program cannot ask is refused: with its own login the program would ask another provider.
 pub fn named_model<'a>(
     providers: &'a Providers,
     program: &Program,
@@ -139,7 +138,7 @@ pub(crate) struct ProgramModel {
     pub(crate) relay: Option<Relay>,
 }
 
-/// Everything that is needed to ask models.
+/// The providers, keys and settings with which models are asked.
 #[derive(Debug)]
 pub struct Models {
     providers: Providers,
@@ -148,12 +147,12 @@ pub struct Models {
     settings: AskSettings,
     keeper: Keeper,
     keys: Mutex<BTreeMap<String, Arc<OnceCell<Option<Secret>>>>>,
-    /// Recordings by the run that is answered from them and their files, the newest last.
+    /// The recordings in use, the newest last: the run, the file and the tape.
     tapes: Mutex<Vec<(String, PathBuf, Arc<Tape>)>>,
 }
 
 impl Models {
-    /// The providers of a configuration and the variables that their keys and addresses may be in.
+    /// Takes the providers of a configuration, and the variables that may hold their keys and addresses.
     pub fn new(
         configured: Vec<Provider>,
         variables: BTreeMap<String, String>,
@@ -171,7 +170,7 @@ impl Models {
         }
     }
 
-    /// The model of a name, as `provider/id[:thinking]`, and how long its silence is borne.
+    /// Returns the model of a name, which is `provider/id[:thinking]`; `idle` is the longest silence that it may keep.
     pub async fn source(
         &self,
         name: &str,
@@ -222,7 +221,7 @@ impl Models {
         })
     }
 
-    /// What an agent program is told of a model: its id, how much it thinks, and whom to ask.
+    /// Returns the model for an agent program: its id, its level of thinking, and the relay to its provider.
     pub(crate) async fn for_program(
         &self,
         program: &Program,
@@ -266,7 +265,7 @@ impl Models {
         })
     }
 
-    /// The interface in which a program is answered from a recording: that of the model's provider, else its usual one.
+    /// Returns the interface in which a program is answered from a recording: that of the model's provider, else its usual one.
     fn api_of(&self, program: &Program, name: &str) -> Option<Api> {
         let found = self.providers.find(name, None).ok();
         let api = found.map(|found| found.provider.api.word());
@@ -274,7 +273,7 @@ impl Models {
         Api::of_word(api.or(program.apis.first().copied())?)
     }
 
-    /// One who is answered from a recording, which is one for everybody in a run.
+    /// Returns a player of a recording. All children of a run share one tape.
     fn player(&self, file: &Path, strict: bool, places: &Places) -> Result<Player, String> {
         let run = places.run_ids.last().cloned().unwrap_or_default();
         let mut tapes = self
@@ -293,8 +292,8 @@ impl Models {
         Ok(Player::new(tape, places.clone()))
     }
 
-    /// Every key that is known here, of whichever provider: a child may come by those that it does not ask with. A key
-    /// that a program prints is known once it was asked for.
+    /// Returns every key that is known here, of any provider: a child may come by keys that it does not ask with. A key that a
+    /// command prints is known once it was asked for.
     pub(crate) async fn known_secrets(&self) -> Vec<Secret> {
         let mut all = Vec::new();
         for provider in self.providers.all() {
@@ -303,7 +302,7 @@ impl Models {
                 source => source.is_some(),
             };
             if is_read {
-                // One that cannot be read is of no use to a child either.
+                // A key that cannot be read is of no use to a child either.
                 all.extend(self.key(provider).await.ok().flatten());
             }
         }
@@ -313,7 +312,7 @@ impl Models {
         all
     }
 
-    /// The providers whose keys were read.
+    /// Returns the names of the providers whose keys were read.
     fn keys_read(&self) -> Vec<String> {
         let keys = self.keys.lock();
         let keys = keys.unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -321,7 +320,7 @@ impl Models {
         read.map(|(name, _)| name.clone()).collect()
     }
 
-    /// The variables that a program may need of the person's.
+    /// Returns the person's variables that a program may need.
     pub(crate) fn variables_of(&self, program: &Program) -> Vec<(String, String)> {
         let wanted = program.variables.iter();
         let values = wanted.filter_map(|name| {
@@ -331,7 +330,7 @@ impl Models {
         values.collect()
     }
 
-    /// A recording needs no provider, so a name of one that is not known is taken as it is.
+    /// Returns the model's own id. A recording needs no provider, so the id of an unknown provider is taken as it is.
     fn id_of(&self, name: &str) -> (String, Option<Thinking>) {
         match self.providers.find(name, None) {
             Ok(found) => (found.id, found.thinking),
@@ -339,7 +338,7 @@ impl Models {
         }
     }
 
-    /// The key of a provider, read once.
+    /// Returns the key of a provider, which is read once.
     async fn key(&self, provider: &Provider) -> Result<Option<Secret>, String> {
         let Some(source) = &provider.key else {
             return Ok(None);
@@ -387,12 +386,12 @@ impl Models {
     }
 }
 
-/// Something about what was asked for keeps a child from starting.
+/// Makes a cause of a fault in the request that keeps a child from starting.
 fn input(message: String) -> Cause {
     Cause::Input { message }
 }
 
-/// A model whose provider cannot be asked without its key; another one may be.
+/// Makes a cause of a missing key: another model may still be asked.
 fn without_key(message: String) -> Cause {
     Cause::Model {
         failure: ModelFailure::Auth,

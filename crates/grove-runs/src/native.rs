@@ -34,14 +34,14 @@ pub(crate) use conversation::{asked_for, asked_for_data};
 pub use fork::{ForkError, history};
 pub(crate) use inbox::{Inbox, SentMessage};
 
-/// A body longer than this is an artifact of its own.
+/// A longer body becomes an artifact of its own.
 const MOST_INLINE: usize = 32 << 10;
-/// Values that do not meet the schema before a child has failed.
+/// The number of values that miss the schema after which a child has failed.
 pub(crate) const MOST_SCHEMA_TRIES: usize = 3;
-/// Of what a tool is given, in a log.
+/// The most bytes of a tool's input in a log.
 const MOST_ABOUT: usize = 120;
 
-/// One child while it is driven.
+/// A child while it is driven.
 pub(crate) struct NativeChild {
     pub(crate) store: Arc<Store>,
     pub(crate) run: String,
@@ -50,18 +50,18 @@ pub(crate) struct NativeChild {
     pub(crate) model: ModelSource,
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) limits: Limits,
-    /// How many tokens the model can read, if that is known.
+    /// The number of tokens that the model can read, if that is known.
     pub(crate) context: Option<u64>,
     pub(crate) log: Arc<AttemptLog>,
     /// Cancelled when the child is to stop.
     pub(crate) stop: StopTokens,
-    /// What it is told while it works.
+    /// The messages that it is sent while it works.
     pub(crate) inbox: Inbox,
-    /// Told when something else is to be done for the run.
+    /// Receives the id of a run for which something else is to be done.
     pub(crate) news: UnboundedSender<String>,
 }
 
-/// A child is not driven on: somebody else has it, or the journal is gone, and whatever we would say is not asked for.
+/// The reason to stop driving a child: another process has it, or the journal is gone, so that no more facts about it count.
 pub(crate) struct NotOurs;
 
 impl From<StoreError> for NotOurs {
@@ -71,7 +71,7 @@ impl From<StoreError> for NotOurs {
 }
 
 impl NativeChild {
-    /// Drives the child until it ends, from its journal on.
+    /// Drives the child until it ends, from the state in its journal.
     pub(crate) async fn drive(&self, loaded: &LoadedRun, told: Told) -> Result<ChildEnd, NotOurs> {
         let window = Window::new(self.context);
         let mut conversation = match Conversation::of(&self.store, loaded, &self.of, (told, window))
@@ -79,11 +79,11 @@ impl NativeChild {
             Ok(conversation) => conversation,
             Err(message) => return Ok(ChildEnd::failed(Cause::Input { message })),
         };
-        // What was sent to it and not heard before a crash is heard before its next step.
+        // A message that was sent and not read before a crash is read before the next step.
         let is_sent = |effect: &&EffectId| effect.kind == EffectKind::Send && effect.of == self.of;
         let sent = loaded.state.open.keys().filter(is_sent).count();
         self.inbox.expect(sent);
-        // What it was given before a crash it may read after it.
+        // The child may read the folders of skills that it was given before a crash.
         for name in conversation.skills_given() {
             let _ = self.toolbox.skill(name);
         }
@@ -105,7 +105,7 @@ impl NativeChild {
             let answer = match self.ask(&conversation).await {
                 Ok(answer) => answer,
                 Err((error, partial)) => {
-                    // What is known of the window may be wrong, or nothing.
+                    // The known size of the window may be wrong, or not known.
                     let is_too_long = error.failure() == Some(ModelFailure::ContextTooLong);
                     if let Some(turns) = conversation.half().filter(|_| is_too_long) {
                         if let ModelError::Provider(error) = &error {
@@ -143,13 +143,13 @@ impl NativeChild {
         Ok(())
     }
 
-    /// What the tools take of a request.
+    /// Returns the bytes of the tools in a request.
     fn tools_bytes(&self) -> usize {
         let tools = serde_json::to_vec(&self.toolbox.definitions());
         tools.map_or(0, |bytes| bytes.len())
     }
 
-    /// Hears what it was told meanwhile. That is recorded first, so that it is heard at the same place after a crash.
+    /// Reads the messages that came meanwhile. They are recorded first, so that they are read at the same place after a crash.
     async fn listen(&self, conversation: &mut Conversation) -> Result<(), NotOurs> {
         for sent in self.inbox.take().await {
             let bytes = self.store.artifact(&sent.message)?.unwrap_or_default();
@@ -166,7 +166,7 @@ impl NativeChild {
         Ok(())
     }
 
-    /// How the child has ended, if it has: by what the journal says, so that it is the same after a crash.
+    /// Returns how the child has ended, if it has: by what the journal says, so that it is the same after a crash.
     fn finished(&self, conversation: &Conversation) -> Option<Finish> {
         if conversation.structured().is_some() {
             return Some(Finish::Answered);
@@ -174,7 +174,7 @@ impl NativeChild {
         if let Some(message) = conversation.wrong_values(MOST_SCHEMA_TRIES) {
             return Some(Finish::Failed(Cause::Schema { message }));
         }
-        // Whatever it says after it had come to a limit is its summing up.
+        // An answer after the limit was reached is the child's summing up.
         let turns = conversation.turns();
         let before = turns.checked_sub(1)?;
         let calls_before = conversation.calls_wanted_before_last();
@@ -184,7 +184,7 @@ impl NativeChild {
         conversation.is_answered().then_some(Finish::Answered)
     }
 
-    /// Asks the model; when it fails, what it had said by then is given back.
+    /// Asks the model; if it fails, the words that it had said by then are returned with the error.
     async fn ask(&self, conversation: &Conversation) -> Result<ModelAnswer, (ModelError, String)> {
         let limit = self
             .limits
@@ -197,14 +197,14 @@ impl NativeChild {
             model: self.model.id.clone(),
             system: conversation.system().to_owned(),
             messages,
-            // A conversation in which tools were called has to say which there are, also when none may be called.
+            // A conversation in which tools were called has to name the tools, also when none may be called.
             tools: self.toolbox.definitions(),
             tool_choice,
             max_output_tokens: conversation.window().output(),
             thinking: self.model.thinking.unwrap_or(Thinking::Off),
         };
         let mut said = String::new();
-        // What the try under way took, and what is recorded of those before it.
+        // The tokens of the try under way, and those that are recorded for the tries before it.
         let (mut used, mut wasted) = (Usage::default(), Usage::default());
         let mut on_event = |event: ModelEvent| match event {
             ModelEvent::TextDelta { text, .. } => {
@@ -256,14 +256,14 @@ impl NativeChild {
         }
     }
 
-    /// Records what a request took that came to nothing, before it is made again: that may be one too many.
+    /// Records the usage of a request that failed, before it is made again: the next request may be one too many.
     fn waste(&self, usage: Usage) {
         let appended = self
             .store
             .append(&self.run, draft(self.wasted(usage), Vec::new()));
         match appended {
             Ok(appended) => self.heed(&appended),
-            // Somebody else drives this child, or nobody.
+            // Another process drives this child, or none does.
             Err(_) => self.stop.tell(true),
         }
     }
@@ -302,7 +302,7 @@ impl NativeChild {
         self.append(fact, artifacts).await.map(drop)
     }
 
-    /// A limit that was reached stops the child before its next request, whoever reached it.
+    /// Stops the child before its next request when a limit was reached, by this child or by another.
     fn heed(&self, appended: &Appended) {
         if appended.is_stopping {
             self.stop.tell(false);
@@ -346,7 +346,7 @@ fn finish_of(error: &ModelError) -> Finish {
     }
 }
 
-/// A value in the event, or beside it when it is long.
+/// Returns a value in the event, or beside it if it is long.
 pub(crate) fn body(value: Value) -> (Body, Vec<Vec<u8>>) {
     let bytes = serde_json::to_vec(&value).unwrap_or_default();
     if bytes.len() <= MOST_INLINE {
@@ -355,7 +355,7 @@ pub(crate) fn body(value: Value) -> (Body, Vec<Vec<u8>>) {
     (Body::Artifact(Digest::of(&bytes)), vec![bytes])
 }
 
-/// What says best what a call is about, in the words of our tools and of other programs'.
+/// The fields that say best what a call is about, in the words of our tools and of other programs'.
 const TELLING: [&str; 7] = [
     "command",
     "cmd",
@@ -366,7 +366,7 @@ const TELLING: [&str; 7] = [
     "agent",
 ];
 
-/// What a tool is given, in short: its command or file, else the first text of it, up to its first line end.
+/// Returns a tool's input in short: its command or file, else the first text of it, up to its first line end.
 pub fn about(input: &Value) -> String {
     let telling = TELLING.iter().filter_map(|key| input.get(key));
     let values = input.as_object().into_iter().flatten();
@@ -377,7 +377,7 @@ pub fn about(input: &Value) -> String {
     line.get(..end).unwrap_or_default().to_owned()
 }
 
-/// Whether an answer waits for its calls.
+/// Returns the calls of an answer: the model's name, the tool and the arguments.
 pub(crate) fn calls_of(blocks: &[Block]) -> impl Iterator<Item = (&String, &String, &Value)> {
     blocks.iter().filter_map(|block| match block {
         Block::ToolUse { id, name, input } => Some((id, name, input)),
@@ -385,7 +385,7 @@ pub(crate) fn calls_of(blocks: &[Block]) -> impl Iterator<Item = (&String, &Stri
     })
 }
 
-/// Whether a model that ended so would say more if asked again.
+/// Returns true if a model that stopped for this reason says more when it is asked again.
 pub(crate) fn goes_on(stop: &StopKind) -> bool {
     matches!(stop, StopKind::Pause)
 }

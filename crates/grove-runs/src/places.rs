@@ -1,4 +1,4 @@
-//! Where runs are kept.
+//! The folders and files of runs.
 
 use std::path::{Path, PathBuf};
 
@@ -14,44 +14,44 @@ pub struct RunPlaces {
 }
 
 impl RunPlaces {
-    /// Below Grove's state folder.
+    /// Returns the places in a folder for the state of runs.
     pub fn in_state(state: &Path) -> Self {
         Self {
             folder: state.to_path_buf(),
         }
     }
 
-    /// The folder.
+    /// Returns the state folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The journal.
+    /// Returns the file of the journal.
     pub fn journal(&self) -> PathBuf {
         self.folder.join("runs.db")
     }
 
-    /// The file whose lock a supervisor holds. Supervisors with other surroundings are others.
+    /// Returns the file whose lock a supervisor holds. Supervisors with other surroundings have other files.
     pub fn supervisor(&self, surroundings: &str) -> PathBuf {
         self.folder.join(format!("supervisor-{surroundings}"))
     }
 
-    /// What a supervisor says about itself.
+    /// Returns the log file of a supervisor itself.
     pub fn supervisor_log(&self, surroundings: &str) -> PathBuf {
         self.folder.join(format!("supervisor-{surroundings}.log"))
     }
 
-    /// What is kept of a run beside the journal: logs and long outputs. Nothing depends on it.
+    /// Returns the folder of a run's logs and long outputs, beside the journal. Nothing depends on it.
     pub fn of_run(&self, run: &str) -> PathBuf {
         self.folder.join("logs").join(run)
     }
 
-    /// The log of an attempt: what it does while it does it.
+    /// Returns the file for the log of an attempt.
     pub fn log(&self, run: &str, of: &Attempt) -> PathBuf {
         self.of_run(run).join(format!("{}.jsonl", file_name(of)))
     }
 
-    /// The file of a child's session, in a folder that somebody chose or among what is kept of the run.
+    /// Returns the file of a child's session, in a folder that was chosen or among what is kept of the run.
     pub fn session(&self, run: &str, node: &NodeId, folder: Option<&Path>) -> PathBuf {
         let of = Attempt {
             node: node.clone(),
@@ -65,12 +65,12 @@ impl RunPlaces {
         }
     }
 
-    /// The folder of outputs that are too long for a model.
+    /// Returns the folder of outputs that are too long for a model.
     pub fn outputs(&self, run: &str, of: &Attempt) -> PathBuf {
         self.of_run(run).join(format!("{}-outputs", file_name(of)))
     }
 
-    /// The working tree of a child.
+    /// Returns the working tree of a child.
     pub fn worktree(&self, run: &str, node: &NodeId) -> PathBuf {
         let of = Attempt {
             node: node.clone(),
@@ -79,12 +79,12 @@ impl RunPlaces {
         self.worktrees(run).join(file_name(&of))
     }
 
-    /// The folder of a run's working trees, which is there as long as one of them is.
+    /// Returns the folder of a run's working trees, which is there as long as one of them is.
     pub fn worktrees(&self, run: &str) -> PathBuf {
         self.folder.join("worktrees").join(run)
     }
 
-    /// The folder that the steps of a run share: `{chain_dir}`.
+    /// Returns the folder that the steps of a run share: `{chain_dir}`.
     pub(crate) fn chain_folder(&self, run: &LoadedRun) -> PathBuf {
         let request: Option<RunRequest> = serde_json::from_str(&run.request).ok();
         match request.and_then(|request| request.chain_dir) {
@@ -93,12 +93,12 @@ impl RunPlaces {
         }
     }
 
-    /// What an agent program is given for an attempt, and what it leaves of its own.
+    /// Returns the folder of an agent program's files for one attempt: what it is given, and what it leaves of its own.
     pub fn program_folder(&self, run: &str, of: &Attempt) -> PathBuf {
         self.folder.join("programs").join(run).join(file_name(of))
     }
 
-    /// The configuration of an agent program for one child, and what it remembers of their conversation.
+    /// Returns the folder of an agent program's configuration for one child, and of what it remembers of the conversation.
     pub fn program_home(&self, run: &str, node: &NodeId) -> PathBuf {
         let of = Attempt {
             node: node.clone(),
@@ -107,14 +107,14 @@ impl RunPlaces {
         self.of_run(run).join(format!("{}-program", file_name(&of)))
     }
 
-    /// The socket at which a supervisor is woken.
+    /// Returns the socket at which a supervisor is woken.
     pub fn wake_socket(&self, surroundings: &str) -> PathBuf {
         self.folder
             .join(format!("supervisor-{surroundings}.socket"))
     }
 }
 
-/// An attempt as a file name: keys of items may have any character, and a file name has none of them.
+/// Returns an attempt as a file name, with `_` for odd characters: keys of items may have any character.
 fn file_name(of: &Attempt) -> String {
     let name = format!("{}-{}", of.node, of.n);
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);

@@ -1,4 +1,4 @@
-//! What a child's tools let it do, and the rule that this only shrinks from a child to those it asks for work.
+//! The powers that tools give a child, and the rule that they only shrink from a child to those it asks for work.
 //!
 //! Powers are compared and not the names of tools: a child with `edit` may have an agent work that has `write`, and one
 //! with commands an agent that reads.
@@ -23,7 +23,7 @@ pub enum Power {
     Read,
     /// Changing files of the work folder.
     Write,
-    /// Running commands.
+    /// Running commands in a shell.
     Run,
     /// Asking other agents for work.
     Delegate,
@@ -33,15 +33,15 @@ pub enum Power {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Powers {
     held: BTreeSet<Power>,
-    /// Tools of servers, which are powers of their own.
+    /// Tools of servers, each of which is a power of its own.
     of_servers: BTreeSet<String>,
-    /// The folder it works in: everything it has done for it happens there or below.
+    /// The folder it works in: everything that is done for it happens there or below.
     root: PathBuf,
 }
 
 impl Powers {
-    /// The powers of a child with these tools in a folder. A command can look at files; it changes some only where a tool
-    /// that writes is listed, because the sandbox of the others holds it to that.
+    /// Returns the powers of a child with these tools in a folder. A command can look at files; it changes some only where a
+    /// tool that writes is listed, because the sandbox of the others holds it to that.
     pub fn of(tools: &Tools, root: &Path) -> Self {
         let rows = tools
             .allowed
@@ -60,17 +60,17 @@ impl Powers {
         }
     }
 
-    /// Whether a child with these powers may run commands.
+    /// Returns true if a child with these powers may run commands.
     pub fn can_run(&self) -> bool {
         self.held.contains(&Power::Run)
     }
 
-    /// Whether a child with these powers may change files.
+    /// Returns true if a child with these powers may change files.
     pub fn can_write(&self) -> bool {
         self.held.contains(&Power::Write)
     }
 
-    /// Whether a child with these powers may have another one call a tool. A name that is no tool gives nothing.
+    /// Returns true if a child with these powers may have another one call a tool. A name that is no tool gives nothing.
     pub fn cover_tool(&self, name: &str) -> bool {
         match ToolRow::by_name(name) {
             Some(row) => self.held.contains(&row.power),
@@ -78,21 +78,21 @@ impl Powers {
         }
     }
 
-    /// Whether an agent program may have a tool. Nothing holds the commands of a program to changing no files, so they are
-    /// for those who may change some.
+    /// Returns true if an agent program may have a tool. Nothing holds the commands of a program to changing no files, so they
+    /// are for those who may change some.
     pub fn cover_in_program(&self, name: &str) -> bool {
         let is_run = ToolRow::by_name(name).is_some_and(|row| row.power == Power::Run);
         !is_run || self.held.contains(&Power::Write)
     }
 
-    /// Whether nothing that a program can do by itself is missing.
+    /// Returns true if nothing that a program can do by itself is missing.
     pub fn are_whole(&self) -> bool {
         [Power::Read, Power::Write, Power::Run]
             .iter()
             .all(|power| self.held.contains(power))
     }
 
-    /// Whether a child with these powers may have another one work in a folder, whatever links lead there.
+    /// Returns true if a child with these powers may have another one work in a folder, whatever links lead there.
     pub fn cover_folder(&self, folder: &Path) -> bool {
         grove_fs::files::is_below(folder, &self.root)
     }

@@ -1,4 +1,4 @@
-//! A child that is an agent program: one task, under a keeper, to the same facts as the built-in engine gives.
+//! A child that is an agent program: it has one task and a keeper, and gives the same facts as the built-in engine.
 
 mod bridge;
 mod calls;
@@ -39,41 +39,38 @@ pub use trial::try_program;
 
 /// The model of a program that chooses its own.
 pub const OWN_MODEL: &str = "default";
-/// What a program may write to its output.
+/// The most bytes that a program may write to its output.
 const MOST_OUTPUT: u64 = 256 << 20;
-/// Half a day, for a child without a limit of its own: its timer is the plan's, and this is for a keeper alone.
+/// The keeper's limit for a child without a limit of its own: half a day. The timer of the plan is another one.
 const LONGEST_MS: u64 = 12 * 60 * 60 * 1_000;
-/// Of what a program complained about, in a cause.
+/// The most characters of a program's complaint in a cause.
 const MOST_COMPLAINT: usize = 400;
 
-/// A program that said it is done, and says no more, is ended after this.
+/// The time after which a program is ended that said it is done, and says no more.
 const MOST_LINGERING: Duration = Duration::from_secs(2);
-/// A program that asked something and does not end by itself is made to after this.
+/// The time after which a program is ended that asked something and does not end by itself.
 const MOST_WAITING: Duration = Duration::from_secs(5);
 
-/// One child while its program runs.
+/// A child while its program runs.
 pub(crate) struct ProgramChild<'a> {
     pub(crate) store: &'a Arc<Store>,
     pub(crate) run: &'a str,
     pub(crate) of: &'a Attempt,
     pub(crate) epoch: u32,
     pub(crate) program: &'static Program,
-    /// The program's file.
     pub(crate) file: &'a Path,
     pub(crate) child: &'a Child,
-    /// Whether a budget counts what it asks for.
+    /// Set if a budget counts its requests.
     pub(crate) has_budget: bool,
-    /// Where it works.
     pub(crate) work_folder: PathBuf,
-    /// The system text.
     pub(crate) system: String,
     pub(crate) talk: Talk,
-    /// The model's own id; the program's choice when nothing is said.
+    /// The model's own id; the program's choice if there is none.
     pub(crate) model: Option<String>,
     pub(crate) thinking: Option<String>,
-    /// The provider that it is sent to, through the meter; with its own login when there is none.
+    /// The provider for its requests, through the meter; if there is none, the program uses its own login.
     pub(crate) relay: Option<Relay>,
-    /// What the runtime's own tools need.
+    /// The parts that the runtime's own tools need.
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) keeper: &'a Keeper,
     pub(crate) mark: String,
@@ -84,11 +81,11 @@ pub(crate) struct ProgramChild<'a> {
     pub(crate) home: PathBuf,
     pub(crate) log: Arc<AttemptLog>,
     pub(crate) stop: StopTokens,
-    /// Told when something else is to be done for the run.
+    /// Receives the id of a run for which something else is to be done.
     pub(crate) news: UnboundedSender<String>,
 }
 
-/// What stands beside a program while it runs.
+/// The servers beside a program while it runs.
 struct Beside {
     meter: Option<Meter>,
     bridge: Option<Bridge>,
@@ -97,7 +94,7 @@ struct Beside {
 }
 
 impl ProgramChild<'_> {
-    /// Runs the program to its end, once: one whose supervisor was gone is not begun again, since nobody knows what its
+    /// Runs the program to its end, once: one whose supervisor was gone is not begun again, since it is not known what its
     /// tools have done.
     pub(crate) async fn drive(&self) -> Result<ChildEnd, NotOurs> {
         if self.epoch > 1 {
@@ -107,7 +104,7 @@ impl ProgramChild<'_> {
             return Ok(ChildEnd::of(Finish::Interrupted, String::new()));
         }
         if self.talk.resumes.is_none() {
-            // What another conversation left is none of this one's.
+            // The home may have files of another conversation.
             let _ = grove_fs::files::remove_folder(&self.home);
         }
         let isolation = |message: String| Ok(ChildEnd::failed(Cause::Isolation { message }));
@@ -160,7 +157,7 @@ impl ProgramChild<'_> {
             (never, ..) = beside_it => match never {},
         };
         let mut heard = reader.finish(&mut on_event);
-        // One that was ended because it was done has ended by its own word.
+        // A program that was ended because it said that it is done has ended by its own word.
         heard.ended_by_word |= heard.is_over && keeper_stop.is_told() && !self.stop.is_told();
         let left = self.folder.join(Program::USAGE_FILE);
         let left = grove_fs::files::read_bounded(&left, 1 << 20).unwrap_or_default();
@@ -174,7 +171,7 @@ impl ProgramChild<'_> {
         if complaint.is_empty() {
             complaint = told_in_words(&heard.stray);
         }
-        // Whatever it was given is nobody's now: what it was told is in the journal.
+        // The program's files are not needed any more: what it was told is in the journal.
         let _ = grove_fs::files::remove_folder(&self.folder);
         if let Some(session) = heard.session.as_ref().filter(|_| launch.remembers) {
             Talk::keep(&self.home, session);
@@ -194,7 +191,7 @@ impl ProgramChild<'_> {
         } else if let Some(question) = said.asked {
             Finish::Asked(question)
         } else if said.structured.is_some() && end.report.why == Why::Done {
-            // What was asked for is there, whatever its last words are.
+            // The data that was asked for is there, so its last words do not matter.
             Finish::Answered
         } else {
             self.finish_of(&heard, &end.report, &complaint)
@@ -209,7 +206,7 @@ impl ProgramChild<'_> {
             ProgramVerdict::TimedOut => Finish::Failed(Cause::TimedOut {
                 limit_ms: self.limit_ms(),
             }),
-            // Whatever it makes of being told to stop, it was stopped.
+            // A program that was told to stop was stopped, however it ends.
             _ if self.stop.is_told() => Finish::Interrupted,
             ProgramVerdict::ModelFailed(failure, message) => {
                 Finish::Failed(Cause::Model { failure, message })
@@ -223,14 +220,14 @@ impl ProgramChild<'_> {
         }
     }
 
-    /// A text without the person's own keys that the program was given.
+    /// Returns a text without the person's own keys that the program was given.
     fn without_keys(&self, text: String) -> String {
         let given = self.environment.iter();
         let given = given.filter(|(name, _)| self.program.variables.contains(&name.as_str()));
         given.fold(text, |text, (_, value)| Secret::new(value).masked(&text))
     }
 
-    /// What a keeper is to run, with its files written.
+    /// Returns the order for the keeper, with the program's files written.
     fn order(&self, beside: &Beside) -> Result<(Launch, Order), String> {
         let api = self.relay.as_ref().map(|relay| relay.api().word());
         let provider = beside.meter.as_ref().map(|meter| ProgramProvider {
@@ -280,7 +277,7 @@ impl ProgramChild<'_> {
         Ok((launch, order))
     }
 
-    /// The plan's own timer comes first, and asks before it ends.
+    /// Returns the keeper's limit. The plan's own timer comes first, and asks the program to stop before it ends it.
     fn limit_ms(&self) -> u64 {
         let limit = self.child.limits.max_execution_time_ms;
         limit.map_or(LONGEST_MS, |limit| limit.saturating_add(60_000))
@@ -314,7 +311,7 @@ impl ProgramChild<'_> {
         })
     }
 
-    /// Whoever asked has nothing to do; one that does not end by itself is made to.
+    /// Ends a program that asked a question and does not end by itself: it has nothing to do.
     async fn end_whoever_waits(&self, hold: &CancellationToken) -> std::convert::Infallible {
         hold.cancelled().await;
         tokio::time::sleep(MOST_WAITING).await;
@@ -349,7 +346,7 @@ impl ProgramChild<'_> {
         self.log.write(&LogLine::Note { text });
     }
 
-    /// Records what the program tells of its calls.
+    /// Makes the recorder of the calls that the program reports.
     fn call_recorder(&self, beside: &Beside) -> CallRecorder {
         let meter = beside.meter.as_ref().map(|meter| meter.token().to_owned());
         let bridge = beside
@@ -386,13 +383,13 @@ impl ProgramChild<'_> {
                 text: format!("asking again after {why}"),
             },
             Some(ProgramEvent::Note(text)) => LogLine::Note { text },
-            // Said to the program, or recorded.
+            // The rest was said to the program, or is recorded.
             Some(_) | None => return,
         };
         self.log.write(&line);
     }
 
-    /// What it used, by its own account, which nobody has checked.
+    /// Records the usage that the program reports, which is not checked by a meter.
     async fn record_usage(&self, heard: &Heard) -> Result<(), NotOurs> {
         let counts = Usage {
             reasoning_in_output: false,
@@ -425,7 +422,7 @@ impl ProgramChild<'_> {
     }
 }
 
-/// Whoever has answered has nothing to do; one that does not end by itself is made to.
+/// Ends a program that has answered and does not end by itself: it has nothing to do.
 async fn end_whoever_lingers(
     mut over: watch::Receiver<bool>,
     keeper: &StopTokens,
@@ -433,7 +430,7 @@ async fn end_whoever_lingers(
     loop {
         let is_over = over.wait_for(|over| *over).await.is_ok();
         tokio::select! {
-            // Whatever it says begins its time anew.
+            // A program that says something gets the whole time again.
             Ok(()) = over.changed() => {}
             () = tokio::time::sleep(MOST_LINGERING), if is_over => keeper.tell(false),
             else => std::future::pending().await,
@@ -441,7 +438,7 @@ async fn end_whoever_lingers(
     }
 }
 
-/// What a provider did is known from the meter, whatever the program makes of it.
+/// Takes the failure of a provider from the meter, in the words of the program if it has any.
 fn believe_the_meter(heard: &mut Heard, reading: &Reading) {
     if let Some((failure, message)) = &reading.failure {
         let said = heard.failure.take().map(|(_, said)| said);
@@ -450,7 +447,7 @@ fn believe_the_meter(heard: &mut Heard, reading: &Reading) {
     }
 }
 
-/// The last of what a program complained about.
+/// Returns the last line of a program's complaints.
 pub(crate) fn complaint(file: &Path) -> String {
     let Ok(bytes) = grove_fs::files::read_bounded(file, 1 << 20) else {
         return String::new();
@@ -460,7 +457,7 @@ pub(crate) fn complaint(file: &Path) -> String {
     told_in_words(line.unwrap_or_default())
 }
 
-/// A line of a program's for people, to follow a sentence.
+/// Returns a line of a program for people, to follow a sentence.
 fn told_in_words(line: &str) -> String {
     let line = grove_spec::text::one_line(line);
     match line.chars().take(MOST_COMPLAINT).collect::<String>() {

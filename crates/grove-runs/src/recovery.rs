@@ -1,4 +1,4 @@
-//! What dead owners left.
+//! Effects whose holders are dead.
 
 use grove_exec::{Liveness, Owner};
 use grove_plan::Fact;
@@ -6,7 +6,7 @@ use grove_store::OpenRow;
 
 use crate::supervisor::Shared;
 
-/// The fact that the holder of an effect is no more, if that is so. A holder that is stopped is alive, and of one in
+/// Returns the fact that the holder of an effect is no more, if that is so. A holder that is stopped is alive, and of one in
 /// another PID namespace nothing is known.
 pub(crate) fn gone(shared: &Shared, row: &OpenRow) -> Option<Fact> {
     let holder = row.holder.as_ref()?;

@@ -1,5 +1,5 @@
-//! The repositories in which children run commands that nothing confines: what one writes there that git would run later
-//! is put back when the child ends, before Grove's next git and before the person's.
+//! The repositories in which children run unconfined commands: files that such a command writes there and that git would run
+//! later are put back when the child ends, before Grove's next git and before the person's.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use grove_exec::{Git, GuardedRepository};
 
-/// The folders that say which working tree of which repository it is.
+/// The folders that tell which working tree of which repository it is.
 type Key = (PathBuf, PathBuf);
 
 /// Repositories as they were before the first of the children that are in them now.
@@ -23,11 +23,11 @@ struct Held {
 }
 
 impl RepositoryGuards {
-    /// Guards the repository of a child that begins; none where it is in none.
+    /// Guards the repository of a child that begins; none if its folder is in none.
     pub(crate) fn hold(&self, git: &Git, folder: &Path) -> Option<GuardedRepository> {
         let mut guarded = git.guard(folder)?;
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        // What the children before it have written by now is not what there was.
+        // Files that earlier children have written by now are not part of the state to go back to.
         for earlier in held.values() {
             guarded.take_over(&earlier.guarded);
         }
@@ -39,7 +39,7 @@ impl RepositoryGuards {
         Some(entry.guarded.clone())
     }
 
-    /// Puts back what would run now and would not have run before, and says so in a sentence; none when nothing would.
+    /// Puts back what git would run now and would not have run before. Returns a sentence about it; none if there was nothing.
     pub(crate) fn release(&self, git: &Git, guarded: &GuardedRepository) -> Option<String> {
         let said = put_back(git, guarded);
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +54,7 @@ impl RepositoryGuards {
     }
 }
 
-/// Puts back what would run now and would not have run before, and says so in a sentence; none when nothing would.
+/// Puts back what git would run now and would not have run before. Returns a sentence about it; none if there was nothing.
 pub(crate) fn put_back(git: &Git, guarded: &GuardedRepository) -> Option<String> {
     match git.put_back(guarded) {
         Ok(files) if files.is_empty() => None,

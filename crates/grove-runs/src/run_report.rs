@@ -1,4 +1,4 @@
-//! What a model is told of a run, whether it is a child that asked for it or the model of a host.
+//! The text about a run for a model: that of the child that asked for the run, or that of a host.
 //!
 //! A child's words stand between marks that it cannot write, so that no line of them is taken for one of Grove's, and
 //! nothing in them is hidden.
@@ -11,20 +11,20 @@ use grove_spec::Digest;
 use grove_spec::text::{one_line, visible};
 use grove_store::{LoadedRun, Store};
 
-/// Characters of a result that a model is told.
+/// The most characters of a result in the text.
 const MAX_RESULT: usize = 50_000;
 
-/// A run in words.
+/// A report on a run in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunReport {
-    /// What a model reads.
+    /// The text for the model.
     pub text: String,
-    /// Whether it ended, and not well.
+    /// Set if the run ended, and not well.
     pub is_error: bool,
 }
 
 impl RunReport {
-    /// What there is to tell of a run.
+    /// Returns the report on a run as it is now.
     pub fn of(store: &Store, run: &LoadedRun) -> Self {
         let texts = |digest: &Digest| {
             let bytes = store.artifact(digest).ok().flatten()?;

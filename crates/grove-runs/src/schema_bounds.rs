@@ -1,4 +1,4 @@
-//! Bounds on schemas of others: their size, and the work that one value makes with them.
+//! Bounds on schemas that others wrote: their size, and the work that one value makes with them.
 //!
 //! References make a small schema large: two of them at each of 48 levels are 2^48 checks of one value. Here they are
 //! followed and counted, without any of that work. What depends on the value is bounded where values are checked.
@@ -9,15 +9,15 @@ use serde_json::Value;
 
 /// The most bytes of a schema.
 const MOST_BYTES: usize = 256 << 10;
-/// The most levels of it.
+/// The most levels of a schema.
 const MOST_LEVELS: usize = 64;
 /// The most schemas that are applied to one value, references followed.
 const MOST_STEPS: u64 = 65_536;
 /// The most schemas that follow from one another, references followed.
 const MOST_CHAIN: u64 = 192;
-/// The most places of one name.
+/// The most places that are followed for one name.
 const MOST_PLACES: usize = 64;
-/// The most expressions in it.
+/// The most expressions in a schema.
 const MOST_EXPRESSIONS: usize = 256;
 /// The most bytes of an expression.
 const MOST_EXPRESSION_BYTES: usize = 1024;
@@ -48,7 +48,7 @@ const SAME_VALUE_LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "extends"];
 /// Keywords that name a schema for the same value.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
-/// The bound that a schema does not keep, if there is one.
+/// Returns an error that names the bound which a schema does not keep.
 pub(crate) fn check(schema: &Value) -> Result<(), SchemaBound> {
     if serde_json::to_vec(schema).map_or(usize::MAX, |bytes| bytes.len()) > MOST_BYTES {
         return Err(SchemaBound::Bytes);
@@ -85,7 +85,7 @@ fn is_deeper_than(value: &Value, levels: usize) -> bool {
 #[derive(Debug, Default)]
 struct SchemaParts<'a> {
     parts: BTreeMap<String, SchemaPart<'a>>,
-    /// Places by the names that they have.
+    /// The places that have a name, by that name.
     names: BTreeMap<&'a str, Vec<String>>,
     expressions: Vec<&'a str>,
 }
@@ -109,7 +109,7 @@ impl PartSize {
 
 #[derive(Debug, Default)]
 struct SchemaPart<'a> {
-    /// The parts in it, and whether each is for the same value.
+    /// The parts in it; true for those that apply to the same value.
     inner: Vec<(String, bool)>,
     references: Vec<&'a str>,
 }
@@ -189,7 +189,7 @@ impl<'a> SchemaParts<'a> {
         Ok(())
     }
 
-    /// The places that a reference may lead to. One that leads elsewhere is refused when the schema is read.
+    /// Returns the places that a reference may lead to. One that leads elsewhere is refused when the schema is read.
     fn targets(&self, reference: &str) -> Vec<&str> {
         let known = |place: &str| self.parts.get_key_value(place).map(|(place, _)| &**place);
         let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
@@ -214,7 +214,7 @@ impl<'a> SchemaParts<'a> {
         places.map(String::as_str).take(MOST_PLACES).collect()
     }
 
-    /// Every part that follows from one, and whether it is for the same value.
+    /// Returns every part that follows from one; true for those that apply to the same value.
     fn following(&self, place: &str) -> Vec<(&str, bool)> {
         let Some(part) = self.parts.get(place) else {
             return Vec::new();
@@ -225,11 +225,11 @@ impl<'a> SchemaParts<'a> {
         inner.chain(named.map(|place| (place, true))).collect()
     }
 
-    /// A part that is for the same value as itself would be applied for ever.
+    /// Refuses a part that applies to the same value as itself, because it would be applied for ever.
     fn check_circles(&self) -> Result<(), SchemaBound> {
         let (mut done, mut under_way) = (BTreeSet::<&str>::new(), BTreeSet::<&str>::new());
         for start in self.parts.keys() {
-            // Each part under way with those that follow from it and were not looked at.
+            // Each part under way stands with the parts that follow from it and were not looked at.
             let mut path: Vec<(&str, Vec<&str>)> = Vec::new();
             let mut next = (!done.contains(start.as_str())).then_some(start.as_str());
             loop {
@@ -258,11 +258,11 @@ impl<'a> SchemaParts<'a> {
         Ok(())
     }
 
-    /// The number of parts that are applied in all, where one that is under way already is for a deeper value and counts once.
+    /// Counts the parts that are applied in all. A part already under way is for a deeper value and counts once.
     fn size(&self) -> PartSize {
         let mut known: BTreeMap<&str, PartSize> = BTreeMap::new();
         let mut under_way: BTreeSet<&str> = BTreeSet::new();
-        // Each part under way, those that follow from it and were not looked at, and its size so far.
+        // Each part under way stands with the parts that follow from it and were not looked at, and with its size so far.
         let mut path: Vec<(&str, Vec<&str>, PartSize)> = Vec::new();
         let mut next = Some("#");
         loop {
@@ -299,7 +299,7 @@ impl<'a> SchemaParts<'a> {
     }
 }
 
-/// A fragment as it is meant: `%25` is a sign of its own.
+/// Returns a fragment with its `%` codes decoded: `%25` is a percent sign.
 fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -324,7 +324,7 @@ mod tests {
 
     use super::*;
 
-    /// So many levels, each with two references to the next one under a keyword.
+    /// Makes a schema of so many levels, each with two references to the next one under a keyword.
     fn doubled(levels: usize, key: &str, keyword: &str) -> Value {
         let level = |at: usize| {
             let next = json!({ "$ref": format!("#/{key}/l{}", at + 1) });
@@ -342,7 +342,7 @@ mod tests {
         json!({ "$ref": format!("#/{key}/l0"), key: levels })
     }
 
-    /// So many levels, each of which refers to the next one.
+    /// Makes a schema of so many levels, each of which refers to the next one.
     fn chain(levels: usize) -> Value {
         let level = |at: usize| {
             (

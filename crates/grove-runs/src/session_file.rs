@@ -1,6 +1,6 @@
 //! A child's session as a file: a tree of entries, one a line, each with the entry that it comes after.
 //!
-//! It is a view of the journal and nothing reads it back: what is there after a crash is cut to the journal and completed
+//! It is a view of the journal and nothing reads it back: after a crash the file is cut to what the journal has, and completed
 //! from it. The journal's lease of an attempt is the session's: only its holder adds to it.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use crate::told::Told;
 /// The version of the form.
 const SCHEMA: &str = "grove.session/1";
 
-/// Brings the file of a child's session to what the journal says, and gives its path.
+/// Brings the file of a child's session up to date with the journal, and returns its path.
 pub fn write_session(
     store: &Store,
     places: &RunPlaces,
@@ -42,7 +42,7 @@ struct Session<'a> {
     run: &'a LoadedRun,
     node: &'a NodeId,
     text: String,
-    /// The last entry of each attempt.
+    /// The id of the last entry of each attempt.
     last: BTreeMap<u32, String>,
     /// The names that models and programs gave to calls, by attempt and the name in the journal.
     given: BTreeMap<(u32, &'a CallId), &'a String>,
@@ -79,7 +79,7 @@ impl<'a> Session<'a> {
         self.text.push('\n');
     }
 
-    /// An entry after the last one of its attempt, or of the attempt that it goes on from.
+    /// Adds an entry after the last one of its attempt, or of the attempt that it goes on from.
     fn entry(&mut self, (seq, at): (u64, Times), of: &Attempt, part: &str, what: Value) {
         let earlier = || {
             let at = usize::try_from(of.n).ok()?.checked_sub(1)?;
@@ -128,7 +128,7 @@ impl<'a> Session<'a> {
                     content, is_error, ..
                 } = outcome;
                 let content = self.body(content)?;
-                // The name by which the turn before has it, and the one that is not another call's.
+                // The result has the name that the turn before gives the call, and the journal's name, which no other call has.
                 let given = self.given.get(&(of.n, call));
                 let given = given.map_or(call.0.as_str(), |given| given.as_str());
                 let result = json!({ "kind": "toolResult", "id": given, "call": call, "content": content, "isError": is_error });
@@ -168,7 +168,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// What an attempt begins with: its task, or what was said to go on.
+    /// Adds the first entries of an attempt: its model, and its task or the words to go on.
     fn begin(&mut self, when: (u64, Times), of: &Attempt) -> Result<(), String> {
         let child = self.run.plan.child(self.node);
         let child = child.ok_or("there is no such child")?;
@@ -183,7 +183,7 @@ impl<'a> Session<'a> {
             Some(Said::Findings(findings)) => Some(asked_for(findings)),
             Some(Said::Data(why)) => Some(asked_for_data(why)),
             Some(Said::Nothing) => None,
-            // What is put together later is an entry of its own.
+            // A task that is put together later is an entry of its own.
             None if child.inputs.is_some() => None,
             None => Some(self.told(&child.told)?.message),
         };

@@ -1,4 +1,4 @@
-//! From a request whose agent was found to a run in the journal.
+//! Makes a run in the journal from a request whose agents were found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -29,27 +29,27 @@ use crate::submit_key::SubmitKey;
 use crate::told::{Boundary, Told, ToldPart};
 use crate::tools::{CONTACT_SUPERVISOR, SUBAGENT, ToolRow};
 
-/// Half an hour for a child that somebody waits for, two hours for one in the background.
+/// Half an hour for a child whose caller waits, two hours for one in the background.
 const USUAL_TIME_MS: u64 = 30 * 60 * 1_000;
 const BACKGROUND_TIME_MS: u64 = 2 * 60 * 60 * 1_000;
-/// Ids that are tried before it is said that they are taken.
+/// The number of ids that are tried before the run is refused.
 const ID_TRIES: u32 = 32;
 
-/// A run with everything that was found about its children.
+/// A request for a run, with everything that was found about its children.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunRequest {
-    /// What it is called in lists.
+    /// The name of the run in lists.
     pub title: String,
-    /// What the whole run was asked for: `{task}` in its children's messages.
+    /// The task of the whole run: `{task}` in its children's messages.
     pub task: String,
     /// Its children, each after those that it waits for.
     pub children: Vec<ChildRequest>,
-    /// How children run side by side, by their step.
+    /// The rules for children that run side by side, by their step.
     pub groups: BTreeMap<NodeId, GroupRules>,
-    /// Where it was asked for.
+    /// The folder in which it was asked for.
     pub folder: PathBuf,
-    /// What the whole run may spend.
+    /// The limits of the whole run.
     pub tree: TreeLimits,
     /// A key within those of its owner: submitting it twice gives one run.
     pub submit_key: Option<SubmitKey>,
@@ -57,18 +57,18 @@ pub struct RunRequest {
     /// journals of earlier versions.
     #[serde(default)]
     pub asked: Option<Digest>,
-    /// Whether nobody waits for it.
+    /// Set if no caller waits for the result.
     pub background: bool,
-    /// The servers of `mcp:` tools that there are.
+    /// The names of the servers that have `mcp:` tools.
     #[serde(default)]
     pub mcp_servers: Vec<String>,
-    /// How much of an answer is shown.
+    /// The length of an answer that is shown.
     #[serde(default)]
     pub max_output: Option<MaxOutput>,
-    /// The folder for files of sessions, where somebody chose one.
+    /// The folder for files of sessions, if one was chosen.
     #[serde(default)]
     pub session_dir: Option<PathBuf>,
-    /// The folder in which the one that its steps share is made, where somebody chose one.
+    /// The folder in which the one that its steps share is made, if one was chosen.
     #[serde(default)]
     pub chain_dir: Option<PathBuf>,
     /// The command that is told when it is over.
@@ -82,11 +82,11 @@ pub struct RunRequest {
     /// The scopes in which the models of its children are, and of those that they ask.
     #[serde(default)]
     pub model_scopes: Vec<ModelScope>,
-    /// Which surroundings the supervisor has to have.
+    /// The name of the surroundings that its supervisor has to have.
     pub surroundings: String,
 }
 
-/// A child with everything that was found about it.
+/// A request for a child, with everything that was found about it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChildRequest {
@@ -96,20 +96,20 @@ pub struct ChildRequest {
     pub after: Vec<NodeId>,
     /// The step of several that it belongs to.
     pub group: Option<NodeId>,
-    /// What it is called while it runs.
+    /// The name of the child while it runs.
     pub label: Option<String>,
-    /// Where the variables of its task come from; none when the task is told as it is.
+    /// The sources of the variables in its task; none if the task is told as it is.
     pub inputs: Option<Inputs>,
-    /// What the agent is called.
+    /// The name of the agent.
     pub agent: String,
     /// `id@root` of the agent.
     pub address: String,
-    /// What it is asked to do.
+    /// The task in the agent's message.
     pub task: String,
     /// The agent's prompt, skills included.
     #[serde(skip)]
     pub prompt: String,
-    /// Where its parts come from.
+    /// The sources of the prompt's parts.
     #[serde(skip)]
     pub prompt_parts: Vec<ToldPart>,
     /// The conversation that it is forked from.
@@ -120,52 +120,52 @@ pub struct ChildRequest {
     /// Addresses of the skills whose text is in its prompt.
     #[serde(default)]
     pub skills: Vec<String>,
-    /// Tools that it does not get, whatever it lists or is usual.
+    /// Tools that it does not get, even if it lists them or they are usual.
     pub denied_tools: BTreeSet<String>,
-    /// What drives it: `native`, or the name of an agent program.
+    /// The engine that drives it: `native`, or the name of an agent program.
     pub engine: String,
-    /// The program's file.
+    /// The file of the agent program.
     pub program: Option<PathBuf>,
-    /// Its version, where that is known.
+    /// The version of the program, if that is known.
     #[serde(default)]
     pub program_version: Option<String>,
     /// The models to try, in order.
     pub models: Vec<String>,
-    /// What is known of each of them.
+    /// The known facts of each model.
     #[serde(default)]
     pub model_facts: Vec<ModelFacts>,
-    /// Whether another model may go on after a tool has changed something.
+    /// Set if another model may go on after a tool has changed something.
     pub fallback_after_writes: bool,
-    /// Where it works.
+    /// The folder that it works in.
     pub folder: PathBuf,
     /// The working tree of its own that it works in.
     #[serde(default)]
     pub worktree: Option<WorktreePlan>,
-    /// Whether somebody named the commit that this tree begins from, whatever is before it.
+    /// Set if the request names the commit that this tree begins from, whatever steps are before it.
     #[serde(default)]
     pub is_base_named: bool,
-    /// The text of the program that sets the tree up, where a person had to approve it.
+    /// The text of the program that sets the tree up, if a person had to approve it.
     #[serde(skip)]
     pub setup_hook_text: Option<Vec<u8>>,
     /// Folders outside it that it may read.
     pub readable: Vec<PathBuf>,
-    /// What locations in its catalog begin with instead of a folder.
+    /// The names with which locations in its catalog begin, and the folders that they stand for.
     #[serde(default)]
     pub location_aliases: BTreeMap<String, PathBuf>,
-    /// What it may spend.
+    /// The limits of this child.
     pub limits: Limits,
     /// The JSON Schema that its output has to meet.
     pub output_schema: Option<Value>,
     /// The file that its answer is written to.
     #[serde(default)]
     pub output: Option<String>,
-    /// Whether those who come after it are told of the file alone.
+    /// Set if later steps are told of the file alone.
     #[serde(default)]
     pub file_only: bool,
-    /// What is asked of its work before it counts.
+    /// The contract that its work has to meet.
     #[serde(default)]
     pub contract: Option<Contract>,
-    /// The child whose work it looks at.
+    /// The child whose work it reviews.
     #[serde(default)]
     pub reviews: Option<NodeId>,
     /// The list whose items it runs for.
@@ -182,15 +182,15 @@ pub struct ListRequest {
     /// The list itself, where no node gives it.
     #[serde(default)]
     pub items: Option<Vec<Value>>,
-    /// Where in it, as a JSON pointer.
+    /// The place of the list in the data, as a JSON pointer.
     pub path: String,
-    /// What an item is called in the task.
+    /// The name of an item in the task.
     pub item: String,
-    /// What tells items apart, as a JSON pointer into an item.
+    /// The value that tells items apart, as a JSON pointer into an item.
     pub key: Option<String>,
-    /// How many items there may be.
+    /// The most items that there may be.
     pub max_items: u64,
-    /// Whether a list without items is a failure.
+    /// Set if a list without items is a failure.
     pub fail_if_empty: bool,
     /// The JSON Schema that all outputs together have to meet.
     pub schema: Option<Value>,
@@ -199,23 +199,23 @@ pub struct ListRequest {
 /// A run that was submitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubmittedRun {
-    /// Its id.
+    /// The id of the run.
     pub id: String,
-    /// Whoever has this owns the result; none when the run was there already and somebody else's.
+    /// The token by which its holder owns the result; none if the run was there already and has another owner.
     pub owner_token: Option<String>,
-    /// What people should know about what was asked for.
+    /// Notes about the request for people.
     pub notes: Vec<String>,
 }
 
-/// Why there is no run.
+/// The reasons why there is no run.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmitError {
-    /// Something about the child cannot be.
+    /// The request is refused.
     #[error("{message}")]
     Refused {
-        /// What.
+        /// The reason for the refusal.
         message: String,
-        /// What to do.
+        /// The next thing to try.
         help: String,
     },
     /// The journal could not be written.
@@ -223,8 +223,8 @@ pub enum SubmitError {
     Store(#[from] StoreError),
 }
 
-/// A name for the surroundings that a supervisor needs: which providers, keys and addresses there are. Only a digest of
-/// them leaves the process.
+/// Returns a name for the surroundings that a supervisor needs: the providers, keys and addresses that there are. Only a
+/// digest of them leaves the process.
 pub fn surroundings_of(
     variables: &BTreeMap<String, String>,
     configured: &[Provider],
@@ -247,11 +247,11 @@ pub fn surroundings_of(
 /// A plan with everything resolved, and the texts that it names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedRun {
-    /// The plan.
+    /// The plan of the run.
     pub plan: Plan,
-    /// The texts.
+    /// The texts that it names.
     pub artifacts: Vec<Vec<u8>>,
-    /// What people should know about what was asked for.
+    /// Notes about the request for people.
     pub notes: Vec<String>,
 }
 
@@ -320,7 +320,7 @@ pub fn submit(store: &Store, request: &RunRequest) -> Result<SubmittedRun, Submi
     })
 }
 
-/// Refuses a key that was given to another request: its run does something else, and may be another's.
+/// Refuses a key that was given to another request: its run does something else, and may belong to another owner.
 fn require_same_request(store: &Store, run: &str, request: &RunRequest) -> Result<(), SubmitError> {
     let before: Option<RunRequest> = serde_json::from_str(&store.request(run)?).ok();
     // Earlier versions wrote no digest; of their keys only those of children's calls are found again.
@@ -338,15 +338,15 @@ fn require_same_request(store: &Store, run: &str, request: &RunRequest) -> Resul
     })
 }
 
-/// The owner's token of a run that was submitted with a key. Whoever submits it again may have lost the first answer, so it
-/// is the same one: nobody finds it without the key of this installation.
+/// Returns the owner's token of a run that was submitted with a key. A caller that submits it again may have lost the first
+/// answer, so it is the same token, which cannot be found without the key of this installation.
 fn token_of_key(store: &Store, key: &SubmitKey) -> Option<String> {
     let signed = format!("owner of {}", key.as_str());
     let signature = store.key()?.sign(signed.as_bytes());
     Some(Digest::of(&signature).first_digits(32))
 }
 
-/// Runs the plan of an earlier run again from a step: what was done before it is taken over as it is.
+/// Runs the plan of an earlier run again from a step. The results of the steps before it are taken over as they are.
 pub fn submit_again(
     store: &Store,
     earlier: &LoadedRun,
@@ -385,7 +385,7 @@ pub fn submit_again(
     })
 }
 
-/// Submits with an id that no other run has: two processes may come to the same one in the same millisecond.
+/// Submits with an id that no other run has: two processes may choose the same one in the same millisecond.
 fn submit_as_new(store: &Store, submission: &Submission) -> Result<Submitted, StoreError> {
     let mut tries = 0;
     loop {
@@ -400,7 +400,7 @@ fn submit_as_new(store: &Store, submission: &Submission) -> Result<Submitted, St
     }
 }
 
-/// Gives whoever looks at the work of a list's items to the list. Any other node is given back.
+/// Gives a reviewer of a list's items to the list, and returns none. Any other node is returned.
 fn of_items(nodes: &mut [Node], node: Node) -> Option<Node> {
     let author = nodes
         .iter_mut()
@@ -414,7 +414,7 @@ fn of_items(nodes: &mut [Node], node: Node) -> Option<Node> {
     }
 }
 
-/// A limit on money can be held only where every price is known.
+/// Refuses a plan with unknown prices: a limit on money can be held only if every price is known.
 fn prices_are_known(plan: &Plan) -> Result<(), SubmitError> {
     for child in plan.children() {
         let models = child.models.iter().enumerate();
@@ -430,7 +430,7 @@ fn prices_are_known(plan: &Plan) -> Result<(), SubmitError> {
     Ok(())
 }
 
-/// The node of a child, and the texts that it names.
+/// Returns the node of a child, and adds the texts that it names.
 fn node(
     run: &RunRequest,
     request: &ChildRequest,
@@ -441,7 +441,7 @@ fn node(
     notes.extend(unknown);
     if let Some(program) = Program::named(&request.engine) {
         let (_, missing) = program.tools(&tools.allowed);
-        // Skills that the agent names are in its prompt.
+        // Skills that the agent names are in its prompt, so a missing `skill` tool is not reported.
         let is_given = |tool: &&str| {
             let is_ours = RUNTIME_TOOLS.contains(tool) || tool.starts_with(MCP);
             program.can.runtime_tools && is_ours
@@ -547,7 +547,7 @@ fn node(
     })
 }
 
-/// Whether an agent with these tools can change files.
+/// Returns true if an agent with these tools can change files.
 pub fn can_write(tools: Option<&[String]>, denied: &BTreeSet<String>) -> bool {
     let rows = tools
         .unwrap_or_default()
@@ -557,13 +557,13 @@ pub fn can_write(tools: Option<&[String]>, denied: &BTreeSet<String>) -> bool {
     rows.any(super::tools::ToolRow::writes)
 }
 
-/// The tools of a child that lists none.
+/// Returns the tools of a child that lists none.
 pub(crate) fn usual_tools() -> Vec<String> {
     USUAL_TOOLS.map(str::to_owned).to_vec()
 }
 
-/// Makes a child one that looks at the work of another: where that is, with tools that change nothing, and with a verdict
-/// in a form of its own.
+/// Makes a child the reviewer of another one's work: it works in the same folder, with tools that change nothing, and
+/// gives a verdict in a form of its own.
 pub fn make_reviewer(request: &mut ChildRequest, author: &ChildRequest) {
     let reads = |name: &String| ToolRow::by_name(name).is_some_and(|row| !row.writes());
     if let Some(tools) = &mut request.tools {
@@ -582,7 +582,7 @@ pub fn make_reviewer(request: &mut ChildRequest, author: &ChildRequest) {
     request.output_schema = request.program.is_none().then(review_schema);
 }
 
-/// The tools of a child, in our words. One that nobody provides is said; when none is left the child is refused.
+/// Returns the tools of a child, in our words. A note names unknown ones; if no tool is left, the child is refused.
 fn tools_of(
     request: &ChildRequest,
     servers: &[String],
@@ -637,7 +637,7 @@ fn tools_of(
             help: "list tools such as read, grep, edit or bash in the agent's file".to_owned(),
         });
     }
-    // Instructions of skills can be asked for whatever the agent lists: they are knowledge, not a power.
+    // Any agent may ask for the instructions of skills, whatever it lists: they are knowledge, not a power.
     let may_ask = !ToolRow::by_name("skill").is_some_and(is_denied);
     if may_ask && !allowed.iter().any(|name| name == "skill") && !allowed.is_empty() {
         allowed.push("skill".to_owned());

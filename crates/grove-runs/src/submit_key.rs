@@ -1,7 +1,7 @@
-//! Keys by which a run is found again that was asked for before.
+//! Keys by which a repeated request finds the run that it was given before.
 //!
-//! Everybody chooses keys freely, so a key counts only among those of its owner: the person, one client of the server, or one
-//! call of a child. A key says nothing about the right to a run beyond that; the owner's token does.
+//! Keys are chosen freely, so a key counts only among those of its owner: the person, one client of the server, or one call
+//! of a child. A key says nothing about the right to a run beyond that; the owner's token does.
 
 use grove_plan::{Attempt, Parent};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub enum KeyOwner<'a> {
 }
 
 impl SubmitKey {
-    /// A key that its owner chose. Owners and keys may have any character and are never taken for one another.
+    /// Makes a key that its owner chose. Owners and keys may have any character and are never taken for one another.
     pub fn of(owner: KeyOwner<'_>, key: &str) -> Self {
         let parts = match owner {
             KeyOwner::Person => json!(["person", key]),
@@ -34,12 +34,12 @@ impl SubmitKey {
         Self(parts.to_string())
     }
 
-    /// The key of a call by which a child asks other agents for something.
+    /// Makes the key of a call by which a child asks other agents for something.
     pub fn of_call(run: &str, of: &Attempt, call: &str) -> Self {
         Self(format!("{run}/{of}/{call}"))
     }
 
-    /// The text that the journal has.
+    /// Returns the text that the journal has.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,5 +1,5 @@
-//! Executes what runs command: one process for several runs, started when needed, gone when nothing is left to do. Here is
-//! who takes which effect; what each does is in `executors`.
+//! Executes the commands of runs: one process for several runs, started when needed, gone when nothing is left to do. This
+//! file decides who takes which effect; `executors` does each of them.
 
 mod driving;
 mod executors;
@@ -31,46 +31,46 @@ use crate::submission::RunRequest;
 use crate::waking::WakeSocket;
 use crate::{JournalError, Skills};
 
-/// How often a supervisor looks round without being woken.
+/// The time between two looks at all runs that no message asked for.
 const TICK: Duration = Duration::from_millis(500);
-/// A run for another supervisor that has not come by then may be taken by whoever is asked for it.
+/// The time after which a run whose own supervisor has not come may be taken by another one that is asked for it.
 const ADOPTED_AFTER_MS: u64 = 10_000;
 
-/// Gives the skills of a child by its work folder.
+/// Returns the skills of a child by its work folder.
 pub type SkillsOf = dyn Fn(&Path) -> Arc<dyn Skills> + Send + Sync;
 
-/// What a supervisor is given.
+/// The parts and settings of a supervisor.
 pub struct SupervisorOptions {
-    /// Where runs are kept.
+    /// The folders and files of runs.
     pub places: RunPlaces,
     /// The name of its surroundings.
     pub surroundings: String,
-    /// Whom children ask.
+    /// The models that children ask.
     pub models: Models,
-    /// What children know.
+    /// The skills that children may use.
     pub skills: Box<SkillsOf>,
-    /// Who finds what they ask other agents for.
+    /// Resolves the runs that children ask for.
     pub delegation: Arc<dyn Delegation>,
-    /// Servers of `mcp:` tools.
+    /// The servers of `mcp:` tools.
     pub mcp: Vec<McpServer>,
-    /// What keeps trees of processes.
+    /// Starts trees of processes and ends them.
     pub keeper: Keeper,
     /// The environment of children's commands.
     pub environment: Vec<(String, String)>,
-    /// Whether children's commands run in a sandbox.
+    /// Set if children's commands run in a sandbox.
     pub is_sandboxed: bool,
     /// The home folder, for recordings.
     pub home: Option<String>,
     /// The folder of temporary files, for recordings.
     pub temporary: PathBuf,
-    /// How long it stays when there is nothing to do.
+    /// The time that it stays when there is nothing to do.
     pub idle: Duration,
 }
 
-/// Why there is no supervisor.
+/// The reasons why there is no supervisor.
 #[derive(Debug, thiserror::Error)]
 pub enum SupervisorError {
-    /// There is one already.
+    /// Another supervisor with these surroundings is running.
     #[error("a supervisor with this environment is already running")]
     Another,
     /// The state folder cannot be used.
@@ -79,7 +79,7 @@ pub enum SupervisorError {
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// It cannot be woken.
+    /// The socket to wake it cannot be made.
     #[error("the supervisor cannot listen")]
     Socket(#[source] std::io::Error),
 }
@@ -90,29 +90,29 @@ pub struct Supervisor {
     socket: WakeSocket,
     news: UnboundedReceiver<String>,
     idle: Duration,
-    /// Held as long as it lives: there is one for each surroundings.
+    /// Held as long as it lives, so that there is one supervisor for each surroundings.
     _lock: Lock,
 }
 
-/// An effect of a run.
+/// A run and one of its effects.
 type EffectKey = (String, EffectId);
 
 /// An effect that is under way.
 struct RunningEffect {
     stop: StopTokens,
     inbox: Inbox,
-    /// Whether it is this process's to do: its lease is recorded.
+    /// Set once its lease is recorded, so that it is this process's to do.
     is_leased: bool,
-    /// Ended when the supervisor leaves.
+    /// The task, which is aborted when the supervisor leaves.
     task: Option<AbortHandle>,
 }
 
-/// What all its tasks share.
+/// The state that all tasks of a supervisor share.
 pub(crate) struct Shared {
     pub(crate) store: Arc<Store>,
     pub(crate) owner: Holder,
     options: SupervisorOptions,
-    /// Effects that are under way here, and how each is ended.
+    /// The effects that are under way here, with the means to end each.
     running: Mutex<HashMap<EffectKey, RunningEffect>>,
     /// The repositories in which children run commands.
     guards: RepositoryGuards,
@@ -120,7 +120,7 @@ pub(crate) struct Shared {
 }
 
 impl Supervisor {
-    /// Takes its place. Must be called within a runtime.
+    /// Makes this process the supervisor of its surroundings. Must be called within a runtime.
     pub fn open(options: SupervisorOptions) -> Result<Self, SupervisorError> {
         let places = &options.places;
         grove_fs::files::make_closed_folder(places.folder())?;
@@ -148,24 +148,24 @@ impl Supervisor {
         })
     }
 
-    /// The journal, for whoever embeds a supervisor and submits to it.
+    /// Returns the journal, for a program that embeds a supervisor and submits to it.
     pub fn store(&self) -> Arc<Store> {
         Arc::clone(&self.shared.store)
     }
 
-    /// Makes its socket anew if it was removed: nobody could wake it, and no other could take its place.
+    /// Makes its socket anew if it was removed: without it the supervisor cannot be woken, and no other can take its place.
     fn listen_again(&mut self) {
         if self.socket.is_there() {
             return;
         }
         let options = &self.shared.options;
-        // Until that succeeds it finds what there is to do by looking round.
+        // Until that succeeds, effects are found by looking round.
         if let Ok(socket) = WakeSocket::bind(&options.places, &options.surroundings) {
             self.socket = socket;
         }
     }
 
-    /// Executes what runs command until there is nothing to do for a while, or until `until` is cancelled.
+    /// Executes the commands of runs until there is nothing to do for a while, or until `until` is cancelled.
     pub async fn run(mut self, until: CancellationToken) {
         let mut last_work = Instant::now();
         let mut tick = tokio::time::interval(TICK);
@@ -174,7 +174,7 @@ impl Supervisor {
             tokio::select! {
                 () = until.cancelled() => break,
                 _ = tick.tick() => {
-                    // Whoever removed the journal wants none of its runs any more, and nothing could be recorded.
+                    // A person who removed the journal wants none of its runs any more, and nothing could be recorded.
                     if !grove_fs::files::is_there(&journal) {
                         break;
                     }
@@ -192,7 +192,7 @@ impl Supervisor {
             }
         }
         self.socket.remove();
-        // Whoever is still driven here is driven on by the next one, from its journal.
+        // The next supervisor drives these children on, from their journals.
         for effect in self.shared.running().values() {
             if let Some(task) = &effect.task {
                 task.abort();
@@ -211,7 +211,7 @@ impl Shared {
             .contains_key(&(run.to_owned(), effect.clone()))
     }
 
-    /// Looks for what dead owners left, and for what nobody was woken for.
+    /// Looks for effects whose owners are dead, and for effects that no message announced.
     async fn look_round(self: &Arc<Self>) {
         let Ok(rows) = self.store.outbox() else {
             return;
@@ -221,15 +221,15 @@ impl Shared {
                 self.record(&row.run, gone, Vec::new()).await;
             }
         }
-        // Rows of one run stand together. What was just recorded as gone is looked at when its news come.
+        // Rows of one run stand together. An effect that was just recorded as gone is looked at when its news comes.
         for of_run in rows.chunk_by(|a, b| a.run == b.run) {
             self.take_free(of_run, false);
         }
     }
 
-    /// Takes whatever is open in a run.
+    /// Takes all free effects of a run.
     fn look_at(self: &Arc<Self>, run: &str, asked: bool) {
-        // Somebody who means no run in particular means that it should be looked round, which is done anyway.
+        // A message that names no run only asks for a look round, which is done anyway.
         let Ok(rows) = self.store.outbox_of(run) else {
             return;
         };
@@ -238,7 +238,7 @@ impl Shared {
         self.take_free(&rows, asked);
     }
 
-    /// Whoever sets up a working tree that nobody is to work in any more need not go on.
+    /// Stops the set-up of working trees that no child is to work in any more.
     fn stop_setting_up(&self, run: &str) {
         let is_made = |(of, effect): &&EffectKey| of == run && effect.kind == EffectKind::Make;
         let made: Vec<EffectKey> = self.running().keys().filter(is_made).cloned().collect();
@@ -257,9 +257,9 @@ impl Shared {
         }
     }
 
-    /// Takes the free effects of one run. `asked` is whether somebody asked for this very run.
+    /// Takes the free effects of one run. `asked` is true if this very run was asked for.
     fn take_free(self: &Arc<Self>, rows: &[OpenRow], asked: bool) {
-        // Whoever is sent something is taken before it.
+        // A child is taken before the messages that are sent to it.
         let (sends, others): (Vec<_>, Vec<_>) = rows
             .iter()
             .partition(|row| row.effect.kind == EffectKind::Send);
@@ -268,7 +268,7 @@ impl Shared {
             let may_take = match row.effect.kind {
                 EffectKind::Start => self.has_surroundings_of(row, asked),
                 EffectKind::Stop => self.may_stop(row, rows),
-                // A child is told something by whoever drives it.
+                // Only the process that drives a child can give it a message.
                 EffectKind::Send => self.inbox_of(&row.run, &row.effect.of).is_some(),
                 EffectKind::Prove
                 | EffectKind::Timer
@@ -287,7 +287,7 @@ impl Shared {
         }
     }
 
-    /// A child is told to stop by whoever drives it.
+    /// Returns true if this process may stop a child: it drives the child, or no living process does.
     fn may_stop(&self, stop: &OpenRow, rows: &[OpenRow]) -> bool {
         let start = start_of(&stop.effect.of);
         let start = rows.iter().find(|row| row.effect == start);
@@ -308,8 +308,8 @@ impl Shared {
         });
     }
 
-    /// A run that was submitted with other surroundings is left to a supervisor that has them; but when somebody who has
-    /// these waits for it and nobody else came, it is driven with what there is.
+    /// Returns true if this supervisor may drive a run. One with other surroundings is left to a supervisor that has them; but
+    /// if it is asked for here and no other one came in time, it is driven with what there is.
     fn has_surroundings_of(&self, row: &OpenRow, asked: bool) -> bool {
         let is_late = row.epoch > 0 || now().wall.saturating_sub(row.opened_at) > ADOPTED_AFTER_MS;
         if asked && is_late {
@@ -322,7 +322,7 @@ impl Shared {
         request.is_ok_and(|it| it.surroundings == self.options.surroundings)
     }
 
-    /// Takes an effect: nobody waits for its lease, so that leases of many runs are written together.
+    /// Takes an effect in a task of its own. Its lease is not waited for, so that leases of many runs are written together.
     fn take(self: &Arc<Self>, row: OpenRow) {
         let stop = StopTokens::default();
         let key = (row.run.clone(), row.effect.clone());
@@ -359,19 +359,19 @@ impl Shared {
         }
     }
 
-    /// Takes note that an effect is this process's to do.
+    /// Takes note that the lease of an effect is recorded.
     fn leased(&self, (run, effect): &EffectKey, epoch: u32) {
         if let Some(running) = self.running().get_mut(&(run.clone(), effect.clone())) {
             running.is_leased = true;
         }
-        // What was sent to a child before it was driven here was left alone until now.
+        // Messages that were sent to a child before it was driven here were left alone until now.
         let is_later = epoch > 1 || effect.of.n > 1;
         if effect.kind == EffectKind::Start && is_later {
             let _ = self.news.send(run.clone());
         }
     }
 
-    /// Where a child that is driven here hears something.
+    /// Returns the inbox of a child that is driven here.
     fn inbox_of(&self, run: &str, of: &Attempt) -> Option<Inbox> {
         let running = self.running();
         let start = running.get(&(run.to_owned(), start_of(of)));
@@ -379,8 +379,8 @@ impl Shared {
         start.map(|start| start.inbox.clone())
     }
 
-    /// Makes this process the holder of an effect, and gives the epoch. None when somebody else was first, or nobody
-    /// waits for it any more. A timer has no holder.
+    /// Makes this process the holder of an effect, and returns the epoch; none if another process was first, or the effect is
+    /// not open any more. A timer has no holder.
     async fn lease(&self, row: &OpenRow) -> Option<u32> {
         let epoch = row.epoch.saturating_add(1);
         if row.effect.kind == EffectKind::Timer {
@@ -398,7 +398,7 @@ impl Shared {
         Some(epoch)
     }
 
-    /// Records a fact. One that is refused is another's to tell.
+    /// Records a fact. If the journal refuses it, the effect belongs to another process or is closed.
     async fn record(&self, run: &str, fact: Fact, artifacts: Vec<Vec<u8>>) {
         let appended = append(&self.store, run, draft(fact, artifacts)).await;
         let Ok(appended) = appended else {
@@ -413,7 +413,7 @@ impl Shared {
     }
 }
 
-/// A fact as it is recorded now.
+/// Returns a fact as it is recorded now.
 pub(crate) fn draft(fact: Fact, artifacts: Vec<Vec<u8>>) -> Draft {
     Draft {
         fact,
@@ -422,12 +422,12 @@ pub(crate) fn draft(fact: Fact, artifacts: Vec<Vec<u8>>) -> Draft {
     }
 }
 
-/// The effect that drives an attempt.
+/// Returns the effect that drives an attempt.
 fn start_of(of: &Attempt) -> EffectId {
     EffectId::new(of, EffectKind::Start, 0)
 }
 
-/// The path to an attempt from the root of its tree.
+/// Returns the path to an attempt from the root of its tree.
 pub(crate) fn mark(store: &Store, run: &str, of: &Attempt) -> String {
     let mut path = format!("{run}/{of}");
     let mut above = store.parent(run).ok().flatten();

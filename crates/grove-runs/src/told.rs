@@ -1,4 +1,4 @@
-//! What a child is told: the text of its system prompt and its first message, stored before it starts.
+//! The prompt and the message of a child, stored before it starts.
 
 use grove_plan::{
     Attempt, Contract, Inputs, ItemValue, NodeId, Texts, Variables, compose, node_views, said_by,
@@ -10,41 +10,41 @@ use serde_json::Value;
 
 use crate::places::RunPlaces;
 
-/// What a child is told. The built-in engine sends exactly these bytes.
+/// The prompt and the message of a child. The built-in engine sends exactly these bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
-    /// The system text.
+    /// The text of the system prompt.
     pub system: String,
-    /// The first message.
+    /// The first message of the conversation.
     pub message: String,
-    /// The conversation before it, where the child was forked from another.
+    /// The conversation before it, if the child was forked from another.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Value>,
-    /// Where the parts of the system text come from, in its order.
+    /// The sources of the parts of the system prompt, in its order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<ToldPart>,
 }
 
-/// A part of a system text.
+/// A part of a system prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToldPart {
-    /// What it is: a skill, the agent's own text, the boundary, the contract.
+    /// The kind of the part: a skill, the agent's own text, the boundary, the contract.
     pub kind: String,
     /// The skill's or the agent's name; empty for everything else.
     pub name: String,
-    /// The file it was made of; none for what is made by Grove.
+    /// The file it was made of; none for a part that Grove makes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The digest of that file's bytes, or of the text where there is none.
+    /// The digest of that file's bytes, or of the text if there is no file.
     pub digest: Digest,
-    /// Where in the text it begins, in bytes.
+    /// The byte of the text at which it begins.
     pub at: usize,
-    /// How long it is.
+    /// The number of its bytes.
     pub bytes: usize,
 }
 
 impl ToldPart {
-    /// What Grove itself says, at the end of a text.
+    /// Adds a text of Grove's own at the end of a system prompt.
     fn added(kind: &str, system: &mut String, text: &str) -> Self {
         let at = system.len();
         system.push_str(text);
@@ -59,30 +59,30 @@ impl ToldPart {
     }
 }
 
-/// What every child is told about being one: the same for equal work, so without ids and paths of a run.
+/// The text about being a child. It is the same for equal work, so it has no ids and no paths of a run.
 pub const BOUNDARY: &str = "You are a child agent: another agent or a person gave you one task and reads only your last \
 message. Do the task yourself with the tools you have, do not start other agents, and end with the whole result in your \
 last message.";
-/// What of it is another for a child that may ask others.
+/// The part of it that is replaced for a child that may ask other agents.
 const ALONE: &str = "Do the task yourself with the tools you have, do not start other agents,";
 const DELEGATES: &str = "Do the task with the tools you have, ask other agents with `subagent` only for what the task calls for,";
-/// The same for one that knows what another has said.
+/// The text for a child that begins with the conversation of another.
 const FORKED: &str = "\n\nWhat was said before your task is another's conversation: know it, and do your own task alone.";
-/// The same about asking.
+/// The texts for a child that cannot ask questions, and for one that can.
 const CANNOT_ASK: &str = " You cannot ask back.";
 const CAN_ASK: &str =
     " When something is missing that you cannot find out, ask with `contact_supervisor`.";
 
-/// What a child is told about being one.
+/// The facts about a child that its boundary depends on.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Boundary<'a> {
-    /// Whether its result is data.
+    /// Set if its result is data.
     pub has_schema: bool,
-    /// Whether it can ask back.
+    /// Set if it can ask questions.
     pub can_ask: bool,
-    /// Whether it can ask other agents.
+    /// Set if it can ask other agents.
     pub can_delegate: bool,
-    /// What is asked of its work.
+    /// The contract of its work, if it has one.
     pub contract: Option<&'a Contract>,
 }
 
@@ -126,7 +126,7 @@ impl Told {
         }
     }
 
-    /// The same after the conversation of another child.
+    /// Puts it after the conversation of another child.
     pub(crate) fn after(mut self, history: Vec<Value>) -> Self {
         self.parts
             .push(ToldPart::added("boundary", &mut self.system, FORKED));
@@ -134,20 +134,20 @@ impl Told {
         self
     }
 
-    /// The artifact.
+    /// Returns the bytes of the artifact.
     pub fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
     }
 }
 
-/// What an attempt is told.
+/// The prompt and the message of an attempt.
 pub(crate) struct ToldAttempt {
     pub(crate) told: Told,
-    /// The artifact, where it was put together just now and is not recorded yet.
+    /// The artifact, if it was put together just now and is not recorded yet.
     pub(crate) to_store: Option<Vec<u8>>,
 }
 
-/// What an attempt is told: what its session began with, or what is put together now from what others said.
+/// Returns the prompt and the message of an attempt: those of its session, or new ones with the outputs of earlier steps.
 pub(crate) fn of_attempt(
     store: &Store,
     places: &RunPlaces,
@@ -197,7 +197,7 @@ fn recorded(run: &LoadedRun, of: &Attempt) -> Option<Digest> {
     run.state.nodes.get(&of.node)?.attempts.get(at)?.told
 }
 
-/// The attempt with which the session of one began.
+/// Returns the attempt with which a session began.
 fn first_of_session(run: &LoadedRun, of: &Attempt) -> Attempt {
     let mut first = of.clone();
     loop {
@@ -220,13 +220,13 @@ fn variables(store: &Store, places: &RunPlaces, run: &LoadedRun, inputs: &Inputs
     };
     let texts: Texts<'_> = &text;
     let outputs = inputs.outputs.iter();
-    // A run may have thousands of others.
+    // A run may have thousands of other nodes, which are not read.
     let is_wanted = |id: &NodeId| {
         let named = outputs.clone().any(|(_, nodes)| nodes.contains(id));
         named || inputs.previous.contains(id)
     };
     let views = node_views(&run.plan, &run.state, texts, is_wanted);
-    // What is data is told as data.
+    // The output of a single node that gave data is told as data.
     let said = |nodes: &[NodeId]| {
         let mut of_one = views.iter().filter(|node| nodes == [node.id.clone()]);
         let structured = of_one
@@ -245,7 +245,7 @@ fn variables(store: &Store, places: &RunPlaces, run: &LoadedRun, inputs: &Inputs
     }
 }
 
-/// The item of a list that a node runs for.
+/// Returns the item of a list that a node runs for.
 pub(crate) fn item_of(store: &Store, run: &LoadedRun, id: &NodeId) -> Option<ItemValue> {
     let step = run.plan.group_of(id)?;
     let fan_out = run.plan.fan_out(&step)?;

@@ -1,4 +1,4 @@
-//! What a child can call. Each tool is one row; what a child may call is decided before it starts and held here.
+//! The tools of a child. Each tool is one row; which tools a child has is decided before it starts and enforced here.
 
 mod file_tools;
 mod output_file;
@@ -26,30 +26,30 @@ pub(crate) use work_folder::WorkFolder;
 /// The tool through which a child gives a value that meets a schema.
 pub(crate) const STRUCTURED_OUTPUT: &str = "structured_output";
 
-/// The tool through which a child asks whoever gave it its task, or says how far it is.
+/// The tool through which a child asks the one who gave it its task, or reports its progress.
 pub(crate) const CONTACT_SUPERVISOR: &str = "contact_supervisor";
 
 /// The tool through which a child asks other agents for work.
 pub(crate) const SUBAGENT: &str = subagent_tool::SUBAGENT;
 
-/// The tool through which a child says what its work is judged by.
+/// The tool through which a child gives the report on its work.
 pub(crate) const ACCEPTANCE_REPORT: &str = "acceptance_report";
 
 /// Tools that look at files and do nothing else.
 const LOOKING: [&str; 4] = ["read", "ls", "find", "grep"];
 
-/// A tool.
+/// A tool of the built-in engine.
 #[derive(Debug)]
 pub struct ToolRow {
-    /// What it is called.
+    /// The name of the tool.
     pub name: &'static str,
-    /// What other hosts call it.
+    /// The names that other hosts give it.
     pub others: &'static [&'static str],
     /// The power that a child needs to have it.
     pub power: Power,
-    /// What a model is told of it.
+    /// The description for the model.
     pub description: &'static str,
-    /// The names of its arguments, what each is, and whether it has to be given.
+    /// The name, type and meaning of each argument, and true if it has to be given.
     arguments: &'static [(&'static str, &'static str, &'static str, bool)],
 }
 
@@ -163,7 +163,7 @@ pub const TOOLS: &[ToolRow] = &[
         others: &["Task", "Agent", "task", "runSubagent"],
         power: Power::Delegate,
         description: subagent_tool::OF_CHILDREN,
-        // Its schema is that of hosts, without what children do not have.
+        // The schema is that of hosts, without the fields that children do not have.
         arguments: &[],
     },
     ToolRow {
@@ -190,18 +190,18 @@ cannot find out and must not decide yourself.",
 ];
 
 impl ToolRow {
-    /// The tool of a name, in Grove's words or another host's.
+    /// Returns the tool of a name, in Grove's words or another host's.
     pub fn by_name(name: &str) -> Option<&'static Self> {
         let is_it = |row: &&Self| row.name == name || row.others.contains(&name);
         TOOLS.iter().find(is_it)
     }
 
-    /// Whether it can change files.
+    /// Returns true if it can change files.
     pub fn writes(&self) -> bool {
         matches!(self.power, Power::Write | Power::Run)
     }
 
-    /// Whether somebody who keeps a tool from an agent by this name means it, in any letters.
+    /// Returns true if an agent that forbids a tool by this name means it, in upper or lower case.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         let mut all = self.others.iter().chain([&self.name]);
         all.any(|known| known.eq_ignore_ascii_case(name))
@@ -236,7 +236,7 @@ impl ToolRow {
     }
 }
 
-/// What came of a call: what the model is told, and whether it failed.
+/// The result of a call: the text for the model, and true if the call failed.
 pub(crate) struct ToolResult {
     pub(crate) text: String,
     pub(crate) is_error: bool,
@@ -252,7 +252,7 @@ impl ToolResult {
     }
 }
 
-/// Everything that the tools of one child need.
+/// The parts that the tools of one child need.
 pub(crate) struct Toolbox {
     pub(crate) allowed: Vec<String>,
     pub(crate) work: WorkFolder,
@@ -265,36 +265,36 @@ pub(crate) struct Toolbox {
     pub(crate) skills: Arc<dyn Skills>,
     /// The schema of the output.
     pub(crate) schema: Option<Value>,
-    /// Whether the child is to report on its work.
+    /// Set if the child is to report on its work.
     pub(crate) reports: bool,
-    /// Whether commands are run by somebody else, whose results nobody masks.
+    /// Set if an agent program runs commands itself, so that their output cannot be masked.
     pub(crate) has_own_tools: bool,
-    /// Values that are masked in what tools give.
+    /// Values that are masked in the results of tools.
     pub(crate) secrets: Vec<Secret>,
-    /// What the child's skills put into the environment of its commands.
+    /// The variables that the child's skills set for its commands.
     pub(crate) of_skills: Mutex<Vec<(String, Secret)>>,
-    /// Who does what other agents are asked for.
+    /// Runs the work that is asked of other agents.
     pub(crate) delegate: Option<Delegate>,
-    /// Tools of servers.
+    /// The tools of MCP servers.
     pub(crate) mcp: McpTools,
-    /// Where outputs are that are too long for a model.
+    /// The folder for outputs that are too long for a model.
     pub(crate) outputs: PathBuf,
-    /// Whether commands run in a sandbox.
+    /// Set if commands run in a sandbox.
     pub(crate) is_sandboxed: bool,
-    /// The working tree of its own that the child works in, and what is linked into it.
+    /// The working tree of its own that the child works in, and the paths that are linked into it.
     pub(crate) own_tree: Option<(PathBuf, Vec<PathBuf>)>,
     /// The folders of version control that the work needs, looked for once.
     pub(crate) git_folders: tokio::sync::OnceCell<Vec<PathBuf>>,
-    /// Grove's own folder, which no command in one reads.
+    /// Grove's own folder, which no command in a sandbox reads.
     pub(crate) state: PathBuf,
 }
 
 impl Toolbox {
-    /// What the model is told it can call.
+    /// Returns the definitions of the tools for the model.
     pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
         let rows = TOOLS.iter().filter(|row| self.allows(row.name));
         let mut all: Vec<ToolDefinition> = rows.map(ToolRow::definition).collect();
-        // A server says what its tools are, and may say what it was given.
+        // A server writes the descriptions of its tools, and may put values that it was given into them.
         all.extend(self.mcp.definitions().map(|definition| ToolDefinition {
             description: self.masked_text(definition.description),
             input_schema: self.masked_value(definition.input_schema),
@@ -318,7 +318,7 @@ impl Toolbox {
         self.allowed.iter().any(|allowed| allowed == name)
     }
 
-    /// Whether a call of a tool can change files.
+    /// Returns true if a call of a tool can change files.
     pub(crate) fn writes(&self, name: &str) -> bool {
         let of_server = self.mcp.writes(name);
         let can = |row: &ToolRow| row.writes() && self.allows(row.name);
@@ -328,18 +328,18 @@ impl Toolbox {
         })
     }
 
-    /// Whether a tool is a server's.
+    /// Returns true if a tool belongs to a server.
     pub(crate) fn is_of_server(&self, name: &str) -> bool {
         self.mcp.writes(name).is_some()
     }
 
-    /// Whether a call of a tool changes nothing and can run beside others.
+    /// Returns true if a call of a tool changes nothing and can run beside others.
     pub(crate) fn only_looks(&self, name: &str) -> bool {
         let of_server = self.mcp.writes(name);
         of_server.map_or_else(|| self.looks_at_files(name), |writes| !writes)
     }
 
-    /// Whether a tool looks at files and does nothing else.
+    /// Returns true if a tool looks at files and does nothing else.
     pub(crate) fn looks_at_files(&self, name: &str) -> bool {
         LOOKING.contains(&name) && self.allows(name)
     }
@@ -349,7 +349,7 @@ impl Toolbox {
         self.masked(ToolResult::of(self.on_files(name, arguments)))
     }
 
-    /// Whether a call asks other agents, so that making it again with the same key is making it once.
+    /// Returns true if a call asks other agents: made again with the same key, it leads to the same run.
     pub(crate) fn delegates(&self, name: &str) -> bool {
         name == SUBAGENT && self.allows(name) && self.delegate.is_some()
     }
@@ -359,7 +359,7 @@ impl Toolbox {
         self.run_call(name, arguments, stop, None).await
     }
 
-    /// The same, with the name that the call has in the journal.
+    /// Runs a tool, with the name that the call has in the journal.
     pub(crate) async fn run_call(
         &self,
         name: &str,
@@ -398,13 +398,13 @@ impl Toolbox {
         }))
     }
 
-    /// A result without any value that nobody may see.
+    /// Returns a result with its secret values masked.
     fn masked(&self, result: ToolResult) -> ToolResult {
         let text = self.masked_text(result.text);
         ToolResult { text, ..result }
     }
 
-    /// A text without any value that nobody may see.
+    /// Returns a text with its secret values masked.
     pub(crate) fn masked_text(&self, mut text: String) -> String {
         for secret in self.all_secrets() {
             text = secret.masked(&text);
@@ -412,7 +412,7 @@ impl Toolbox {
         text
     }
 
-    /// Data without any value that nobody may see.
+    /// Returns data with its secret values masked.
     fn masked_value(&self, value: Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.masked_text(text)),
@@ -430,7 +430,7 @@ impl Toolbox {
         }
     }
 
-    /// Every value that nobody may see, the longest first: one may be a part of another.
+    /// Returns every secret value, the longest first: one may be a part of another.
     fn all_secrets(&self) -> Vec<Secret> {
         let of_skills = self.variables_of_skills();
         let of_skills = of_skills.into_iter().map(|(_, value)| value);
@@ -445,7 +445,7 @@ impl Toolbox {
         known.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Puts what a skill needs into the environment of the commands that follow.
+    /// Puts the variables of a skill into the environment of the commands that follow.
     pub(crate) fn give_variables(&self, variables: Vec<(String, Secret)>) {
         let mut known = self
             .of_skills
@@ -457,7 +457,7 @@ impl Toolbox {
         }
     }
 
-    /// Gives the text of a skill, and lets its files be read from now on.
+    /// Returns the text of a skill, and lets its files be read from now on.
     pub(crate) fn skill(&self, name: &str) -> Result<String, String> {
         let given = self.skills.activate(name)?;
         if let Some(folder) = &given.folder {
@@ -475,7 +475,7 @@ impl Toolbox {
         Ok(given.text)
     }
 
-    /// The same for a program that runs its commands itself.
+    /// Adapts it to a program that runs its commands itself.
     pub(crate) fn of_program(mut self) -> Self {
         self.has_own_tools = true;
         self
@@ -492,7 +492,7 @@ impl Toolbox {
         }
     }
 
-    /// Looks at a value that a child gives as its result; none when that is not what was called.
+    /// Checks a value that a child gives as its result; none if another tool was called.
     pub(crate) async fn structured(
         &self,
         name: &str,
@@ -519,7 +519,7 @@ impl Toolbox {
     }
 }
 
-/// What a child asks with a call and waits for.
+/// Returns the question that a child asks with a call and waits for.
 pub(crate) fn question_of(tool: &str, arguments: &Value) -> Option<String> {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     let is_question = tool == CONTACT_SUPERVISOR && text("kind") != Some("progress");
@@ -527,14 +527,14 @@ pub(crate) fn question_of(tool: &str, arguments: &Value) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// An argument that has to be a text.
+/// Returns an argument that has to be a text.
 fn text_of(arguments: &Value, name: &str) -> Result<String, String> {
     let text = arguments.get(name).and_then(Value::as_str);
     text.map(str::to_owned)
         .ok_or_else(|| format!("`{name}` is missing or is no text"))
 }
 
-/// An argument that is a number, if it is given.
+/// Returns an argument that is a number, if it is given.
 fn number_of(arguments: &Value, name: &str) -> Option<u64> {
     arguments.get(name).and_then(Value::as_u64)
 }

@@ -13,36 +13,35 @@ use crate::evidence::Trees;
 use crate::repository_guards::put_back;
 use crate::supervisor::blocking;
 
-/// One command, when nothing else is said.
+/// The time for one command, if the contract gives none.
 const USUAL_TIME_MS: u64 = 10 * 60 * 1_000;
-/// Between asking a command to end and ending it.
+/// The time between asking a command to end and ending it.
 const GRACE_MS: u64 = 200;
-/// Variables that name a place below the folder for what does not last; Go does nothing without a cache that it may
+/// The variables for temporary files, and their places below the folder; Go does nothing without a cache that it may
 /// write to.
 const TEMPORARY: [(&str, &str); 2] = [("TMPDIR", ""), ("GOCACHE", "go-build")];
 
-/// What commands run with.
+/// The parts that the commands of a contract need.
 pub(crate) struct Verifying<'a> {
     pub(crate) keeper: &'a Keeper,
     pub(crate) environment: &'a [(String, String)],
     /// The path to the node from the root of its tree.
     pub(crate) mark: String,
-    /// Where the child worked.
     pub(crate) folder: PathBuf,
-    /// A folder for what does not last: nobody else's files are there.
+    /// A folder for temporary files, which has no files of others.
     pub(crate) temporary: PathBuf,
     /// Grove's own folder, which no command reads.
     pub(crate) state: &'a Path,
     pub(crate) git: &'a Git,
-    /// The files before the child and now, where version control knows them.
+    /// The files before the child and now, if version control knows them.
     pub(crate) trees: Option<&'a Trees>,
-    /// Whether version control knew the files before the child.
+    /// Set if version control knew the files before the child.
     pub(crate) was_seen: bool,
     pub(crate) stop: &'a StopTokens,
 }
 
 impl Verifying<'_> {
-    /// Runs all commands, one after the other, and gives what each printed. None when they are not asked for any more.
+    /// Runs all commands in turn, and returns what each printed; none if they are not wanted any more.
     pub(crate) async fn run(
         &self,
         contract: &Contract,
@@ -70,7 +69,7 @@ impl Verifying<'_> {
             if self.stop.is_told() {
                 break;
             }
-            // What a command does in a tree of its own goes with the tree.
+            // Changes in a tree of its own go away with that tree.
             if matches!(tree, Ok(None)) {
                 result.changed = blocking(|| self.changed_since(&mut files_now));
             }
@@ -87,8 +86,8 @@ impl Verifying<'_> {
         (!self.stop.is_told()).then_some((results, texts))
     }
 
-    /// Another working tree with the child's files, in which those that it must not decide about are as they were; none
-    /// when it changed none of them.
+    /// Makes another working tree with the child's files, in which those that it must not decide about are as they were; none
+    /// if it changed none of them.
     fn with_pinned_files(
         &self,
         contract: &Contract,
@@ -136,7 +135,7 @@ impl Verifying<'_> {
         }))
     }
 
-    /// The files that are not as they were when this was last asked.
+    /// Returns the files that changed since the last call.
     fn changed_since(&self, files: &mut Option<String>) -> Vec<String> {
         let (Some(trees), Some(before)) = (self.trees, files.as_ref()) else {
             return Vec::new();
@@ -150,7 +149,7 @@ impl Verifying<'_> {
         changed.unwrap_or_default()
     }
 
-    /// What commands are kept from: they read the repository of the work and no other work of this person.
+    /// Returns what commands are kept from: they read the repository of the work and no other work of this person.
     async fn seclusion(&self) -> Seclusion {
         let git = Git::new(self.environment.to_vec());
         let folder = self.folder.clone();
@@ -227,7 +226,7 @@ impl Verifying<'_> {
     }
 }
 
-/// The variables of a folder for what does not last.
+/// Returns the variables for a folder of temporary files.
 pub(crate) fn temporary_variables(folder: &Path) -> Vec<(String, String)> {
     let place = |below: &str| folder.join(below).to_string_lossy().into_owned();
     let variables = TEMPORARY.iter();
@@ -258,29 +257,29 @@ fn result(
     }
 }
 
-/// Where commands run.
+/// The trees and limits that commands run with.
 struct CheckScene<'a> {
-    /// What they are kept from.
+    /// The files and the network that they are kept from.
     seclusion: Seclusion,
-    /// A tree of their own, where the child changed what they rely on.
+    /// A tree of their own, if the child changed files that they rely on.
     pinned: Option<&'a PinnedTree>,
-    /// The repository of the work, where they run in it.
+    /// The repository of the work, if they run in it.
     guarded: Option<GuardedRepository>,
 }
 
 /// A working tree in which some files are as they were before the child.
 struct PinnedTree {
     top: PathBuf,
-    /// Where in it the commands run.
+    /// The folder in it that the commands run in.
     folder: PathBuf,
     /// The top of the tree whose files it has.
     instead_of: PathBuf,
-    /// The files.
+    /// The files that are as they were before.
     files: Vec<String>,
 }
 
 impl PinnedTree {
-    /// A command in which whole paths of the other tree lead to this one.
+    /// Returns a command in which whole paths of the other tree lead to this one.
     fn redirected(&self, command: &[String]) -> Vec<String> {
         let (other, this) = (
             self.instead_of.to_string_lossy(),

@@ -1,4 +1,4 @@
-//! A supervisor is woken through a socket in the state folder, which is the user's alone: nobody else can take its place or
+//! Wakes a supervisor through a socket in the state folder, which is the user's alone: no other user can take its place or
 //! reach it, and commands in a sandbox have no sockets with a path.
 //!
 //! Waking never waits: a supervisor that takes nothing from its socket (it was stopped, or is stuck) has a full queue.
@@ -14,14 +14,14 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 
 use crate::places::RunPlaces;
 
-/// What came of waking a supervisor.
+/// The outcome of waking a supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Woken {
-    /// It has the message.
+    /// The supervisor has the message.
     Yes,
-    /// It has not taken earlier messages, and has no room for this one.
+    /// The supervisor has not taken earlier messages, and has no room for this one.
     Unanswered,
-    /// None is there.
+    /// There is no supervisor to wake.
     Nobody,
 }
 
@@ -29,7 +29,7 @@ pub enum Woken {
 pub fn wake(places: &RunPlaces, surroundings: &str, run: &str) -> Woken {
     let send = || {
         let place = SocketPlace::of(places, surroundings)?;
-        // One that another user made leads to nobody.
+        // A socket that another user made is no supervisor of this user.
         if !place.is_own() {
             return Err(ErrorKind::NotFound.into());
         }
@@ -51,7 +51,7 @@ pub(crate) struct WakeSocket {
 }
 
 impl WakeSocket {
-    /// Takes the place of whatever is there: a supervisor that was killed left its own. The caller holds the lock.
+    /// Takes the place of an older socket: a supervisor that was killed left its own. The caller holds the lock.
     pub(crate) fn bind(places: &RunPlaces, surroundings: &str) -> std::io::Result<Self> {
         let place = SocketPlace::of(places, surroundings)?;
         place.remove()?;
@@ -64,7 +64,7 @@ impl WakeSocket {
         })
     }
 
-    /// The run that the next message names; empty when it names none.
+    /// Returns the run that the next message names; empty if it names none.
     pub(crate) async fn next(&self) -> String {
         let mut name = [0; 64];
         let received = self.socket.recv(&mut name).await;
@@ -72,20 +72,20 @@ impl WakeSocket {
         run.map_or_else(String::new, |run| String::from_utf8_lossy(run).into_owned())
     }
 
-    /// Whether clients find it: the folder may have been cleaned up.
+    /// Returns true if clients find it: the folder may have been cleaned up.
     pub(crate) fn is_there(&self) -> bool {
         self.place.is_own()
     }
 
-    /// Takes it away. The caller still holds the lock.
+    /// Removes the socket. The caller still holds the lock.
     pub(crate) fn remove(&self) {
-        // One that stays is replaced by the next supervisor.
+        // A socket that stays is replaced by the next supervisor.
         let _ = self.place.remove();
     }
 }
 
-/// A name in the state folder, which is held open: the address of a socket has at most 107 bytes, and the folder's path may
-/// have more.
+/// A name in the state folder, which is held open: the address of a socket has at most 107 bytes, and the folder's path
+/// may have more.
 struct SocketPlace {
     folder: OwnedFd,
     name: PathBuf,
@@ -107,7 +107,7 @@ impl SocketPlace {
         Path::new(&folder).join(&self.name)
     }
 
-    /// Whether there is a socket of this user.
+    /// Returns true if there is a socket of this user.
     fn is_own(&self) -> bool {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         let found = rustix::fs::statat(&self.folder, &self.name, flags);

@@ -1,5 +1,5 @@
-//! What is done in a new working tree before a child begins: what version control does not have is linked or copied, and
-//! a program of the person's or of the project's does the rest.
+//! Sets up a new working tree before a child begins: files that version control does not have are linked or copied, and a
+//! program of the person's or of the project's does the rest.
 //!
 //! The program is told about the tree as one JSON object on its standard input and answers with one on its standard output,
 //! in the form that pi-subagents has. It runs with the person's rights, which is why the text of a project's has to be
@@ -19,14 +19,14 @@ use crate::program::complaint;
 use crate::supervisor::blocking;
 use crate::worktrees::ChildWorktree;
 
-/// Between asking the program to end and ending it.
+/// The time between asking the program to end and ending it.
 const GRACE_MS: u64 = 200;
-/// Bytes of what it answers.
+/// The most bytes of its answer.
 const MOST_ANSWER: u64 = 1 << 20;
-/// Paths that it may say are its own.
+/// The most paths that it may name as its own.
 const MOST_PATHS: usize = 1_000;
 
-/// What the set-up of one working tree needs.
+/// The parts that the set-up of one working tree needs.
 pub(crate) struct SettingUp<'a> {
     pub(crate) tree: &'a ChildWorktree,
     pub(crate) run: &'a LoadedRun,
@@ -36,12 +36,12 @@ pub(crate) struct SettingUp<'a> {
     pub(crate) environment: &'a [(String, String)],
     /// The path to the node from the root of its tree.
     pub(crate) mark: String,
-    /// A folder for what does not last.
+    /// A folder for temporary files.
     pub(crate) temporary: PathBuf,
     pub(crate) stop: &'a StopTokens,
 }
 
-/// What the program answers.
+/// The answer of the program.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HookAnswer {
@@ -50,7 +50,7 @@ struct HookAnswer {
 }
 
 impl SettingUp<'_> {
-    /// Sets the tree up, and gives the paths from its top that are none of the child's work.
+    /// Sets the tree up, and returns the paths from its top that are not part of the child's work.
     pub(crate) async fn run(&self) -> Result<Vec<String>, String> {
         let setup = &self.tree.plan.setup;
         let mut synthetic = blocking(|| {
@@ -73,7 +73,7 @@ impl SettingUp<'_> {
         Ok(synthetic)
     }
 
-    /// Links or copies something of the repository into the tree. What the repository does not have is left out.
+    /// Links or copies something of the repository into the tree. A path that the repository does not have is left out.
     fn bring(&self, path: &str, how: Bringing) -> Result<Option<String>, String> {
         let path = self.untracked(path)?;
         let from = self.tree.plan.repository.join(&path);
@@ -90,7 +90,7 @@ impl SettingUp<'_> {
         Ok(Some(path))
     }
 
-    /// A path from the top of the tree that version control has nothing of.
+    /// Returns a path from the top of the tree; an error if version control has something there.
     fn untracked(&self, path: &str) -> Result<String, String> {
         let parts = Path::new(path).components();
         let parts = parts.filter(|part| *part != Component::CurDir);
@@ -114,7 +114,7 @@ impl SettingUp<'_> {
         }
     }
 
-    /// No link of the repository's leads out of the tree.
+    /// Refuses a path that a link of the repository leads out of the tree.
     fn require_inside(&self, path: &Path) -> Result<(), String> {
         let real = files::without_links_above(path).map_err(|error| error.to_string())?;
         let top = files::canonical(&self.tree.folder).map_err(|error| error.to_string())?;
@@ -186,7 +186,7 @@ impl SettingUp<'_> {
         .map_err(|why: String| format!("names paths that it must not have: {why}"))
     }
 
-    /// The file that runs: the person's own as it is, of a project's the text that was approved.
+    /// Returns the file to run: the person's own as it is, or a project's with the text that was approved.
     fn approved_text(&self, hook: &SetupHook) -> Result<PathBuf, String> {
         let Some(digest) = &hook.approved else {
             return Ok(hook.file.clone());
@@ -201,7 +201,7 @@ impl SettingUp<'_> {
         Ok(file)
     }
 
-    /// What the program is told.
+    /// Returns the JSON object for the program.
     fn told(&self) -> serde_json::Value {
         let plan = &self.tree.plan;
         let agent = self.run.plan.child(self.node).map(|child| &child.agent);
@@ -210,7 +210,7 @@ impl SettingUp<'_> {
             "repoRoot": plan.repository,
             "worktreePath": self.tree.folder,
             "agentCwd": self.tree.work_folder().components().collect::<PathBuf>(),
-            // What git itself calls it where no branch is checked out.
+            // Git itself calls it so if no branch is checked out.
             "branch": "HEAD",
             "index": self.index(),
             "runId": self.run.id,
@@ -219,7 +219,7 @@ impl SettingUp<'_> {
         })
     }
 
-    /// Which of those that work side by side it is.
+    /// Returns the place of the child among those that work side by side.
     fn index(&self) -> usize {
         let plan = &self.run.plan;
         let Some(group) = plan.group_of(self.node) else {

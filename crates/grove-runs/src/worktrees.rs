@@ -1,4 +1,4 @@
-//! Working trees of children: what their effects do.
+//! Working trees of children, and the effects on them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,22 +13,21 @@ use grove_store::{LoadedRun, Store};
 use crate::beginning::{Beginning, Begins};
 use crate::places::RunPlaces;
 
-/// How often a working tree is tried to be made again, and after how long.
+/// The number of times that a failed step is tried again, and the time between two tries.
 const TRIES: u32 = 3;
 const BETWEEN_TRIES: Duration = Duration::from_millis(150);
 
-/// What is needed to do something with a child's working tree.
+/// A child's working tree, with the tools to change it.
 pub(crate) struct ChildWorktree {
     pub(crate) git: Git,
     node: NodeId,
     pub(crate) plan: WorktreePlan,
-    /// Where it is.
     pub(crate) folder: PathBuf,
     /// A folder for indexes.
     scratch: PathBuf,
-    /// What is known about it.
+    /// The state of the tree by the journal.
     known: WorktreeState,
-    /// Grove's own folder, in which it is.
+    /// Grove's own folder, in which the tree is.
     state: PathBuf,
 }
 
@@ -46,7 +45,7 @@ impl ChildWorktree {
         })
     }
 
-    /// Makes it, with the work of others and with what it had come to before, and gives the texts that the outcome names.
+    /// Makes the tree, with the patches of others and its own earlier one, and returns the texts that the outcome names.
     pub(crate) fn make(
         &self,
         store: &Store,
@@ -96,7 +95,7 @@ impl ChildWorktree {
             }
             let cleared = self.git.remove(repository, &self.folder);
             cleared.map_err(|error| error.to_string())?;
-            // What a killed git left is known to nobody else.
+            // Files that a killed git left are in none of git's lists, so git does not remove them.
             let _ = grove_fs::files::remove_folder(&self.folder);
             let made = self.git.make(repository, base, &self.folder, patch);
             made.map_err(|error| error.to_string())?;
@@ -119,7 +118,7 @@ impl ChildWorktree {
         }
     }
 
-    /// No link in Grove's own folder leads to where files are made and removed.
+    /// Refuses a folder to which a link in Grove's own folder leads: files are made and removed there.
     fn require_own_place(&self, folder: &Path) -> Result<(), String> {
         let real = |path: &Path| {
             let real = grove_fs::files::canonical(path);
@@ -132,7 +131,7 @@ impl ChildWorktree {
         Err(format!("a link leads from {} elsewhere", folder.display()))
     }
 
-    /// Takes away what there is of a tree that nobody has worked in.
+    /// Removes what there is of a tree that no child has worked in.
     pub(crate) fn give_up(&self, why: &str) -> Outcome {
         let _ = self.git.remove(&self.plan.repository, &self.folder);
         let _ = grove_fs::files::remove_folder(&self.folder);
@@ -141,7 +140,7 @@ impl ChildWorktree {
         Outcome::Impossible { why }
     }
 
-    /// Captures what was done in it, and gives the texts that the outcome names.
+    /// Captures the changes in it, and returns the texts that the outcome names.
     pub(crate) fn capture(&self) -> (Outcome, Vec<Vec<u8>>) {
         let impossible = |why: String| (Outcome::Impossible { why }, Vec::new());
         if let Err(error) = grove_fs::files::make_closed_folder(&self.scratch) {
@@ -176,7 +175,7 @@ impl ChildWorktree {
         (Outcome::Captured(work), texts)
     }
 
-    /// Removes it, if what is stored is there.
+    /// Removes the tree, if its patches are stored.
     pub(crate) fn remove(&self, store: &Store, patch: &Digest) -> Outcome {
         let captured = self.known.captured.iter();
         let submodules = captured.flat_map(|captured| &captured.submodules);
@@ -202,31 +201,31 @@ impl ChildWorktree {
         }
     }
 
-    /// The last one takes the run's folder with it.
+    /// Removes the run's folder together with its last working tree.
     fn leave_no_empty_folder(&self) {
         if let Some(parent) = self.folder.parent() {
             let _ = grove_fs::files::remove_empty_folder(parent);
         }
     }
 
-    /// The commit that it begins with.
+    /// Returns the commit that it begins with.
     pub(crate) fn base(&self) -> &str {
         self.known.base.as_ref().unwrap_or(&self.plan.base)
     }
 
-    /// The same tree, begun with a commit that is not recorded yet.
+    /// Sets the commit that it begins with, which is not recorded yet.
     pub(crate) fn begun_with(mut self, base: Option<&String>) -> Self {
         self.known.base = base.cloned();
         self
     }
 
-    /// Where in it the child works.
+    /// Returns the folder in it that the child works in.
     pub(crate) fn work_folder(&self) -> PathBuf {
         joined(&self.folder, &self.plan.subfolder)
     }
 }
 
-/// Does something once more while it fails: a git that a dead supervisor had started may still be at work on the same list.
+/// Repeats a step while it fails: a git that a dead supervisor had started may still be at work on the same list.
 fn again<T>(work: impl Fn() -> Result<T, String>) -> Result<T, String> {
     let mut done = work();
     for _ in 0..TRIES {
@@ -249,7 +248,7 @@ fn submodule_work(captured: &CapturedSubmodule) -> SubmoduleWork {
     }
 }
 
-/// What a run knows about the working tree of a child.
+/// Returns the state of a child's working tree in its run.
 fn known_of(run: &LoadedRun, node: &NodeId) -> WorktreeState {
     let node = run.state.nodes.get(node);
     let known = node.and_then(|node| node.worktree.clone());

@@ -4,7 +4,7 @@ use grove_model::{Api, KnownModel, Provider};
 
 use super::*;
 
-/// Two providers with an interface and a list of models each, and the variables in which built-in keys are.
+/// Returns two providers, each with an interface and a list of models.
 fn providers() -> Providers {
     let provider = |name: &str, api: Api, models: &[&str]| Provider {
         name: name.to_owned(),
@@ -36,7 +36,7 @@ fn candidates_are_tried_once_each_and_one_that_cannot_be_asked_is_left_out() {
             vec![],
             Ok(vec!["here/small"]),
         ),
-        // The parent's model, by the word for it or because nothing is named.
+        // The parent's model is meant by the word for it, or because no model is named.
         (
             Some("inherit"),
             Some("there/large"),
@@ -59,7 +59,7 @@ fn candidates_are_tried_once_each_and_one_that_cannot_be_asked_is_left_out() {
             Ok(vec!["here/small"]),
         ),
         (Some("inherit"), None, None, vec![], Err(NoModel::NotNamed)),
-        // An id that several have is the parent's provider's.
+        // An id that several providers have is that of the parent's provider.
         (
             Some("both"),
             Some("there/large"),
@@ -74,7 +74,7 @@ fn candidates_are_tried_once_each_and_one_that_cannot_be_asked_is_left_out() {
             vec![],
             Ok(vec!["here/both"]),
         ),
-        // Each once, in order.
+        // Each model is tried once, in order.
         (
             Some("small"),
             None,
@@ -89,7 +89,7 @@ fn candidates_are_tried_once_each_and_one_that_cannot_be_asked_is_left_out() {
             vec!["inherit"],
             Ok(vec!["here/small", "there/large"]),
         ),
-        // One that means nothing gives way to the next.
+        // A name that no provider has gives way to the next.
         (
             Some("nothing"),
             None,
@@ -167,7 +167,7 @@ fn a_program_asks_a_provider_of_its_interface_and_is_refused_with_any_other() {
     for (engine, named, expected) in [
         ("codex", "there/large", Ok("there/large")),
         ("codex", "large", Ok("there/large")),
-        // Both have it, and it can ask one of them.
+        // Both providers have it, and the program can ask one of them.
         ("codex", "both", Ok("there/both")),
         ("codex", "here/small", Err(not_spoken("anthropic"))),
         ("codex", "small", Err(not_spoken("anthropic"))),
@@ -178,7 +178,7 @@ fn a_program_asks_a_provider_of_its_interface_and_is_refused_with_any_other() {
         ("pi", "here/small", Ok("here/small")),
         ("pi", "there/large", Ok("there/large")),
         ("copilot", "here/small", Ok("here/small")),
-        // A vendor without a key here is one that pi is logged in with.
+        // A vendor without a key here may be one that pi is logged in with.
         ("pi", "anthropic/m", Ok("anthropic/m")),
         ("gemini", "here/small", Err(not_spoken("anthropic"))),
         ("gemini", "gemini-2.5-flash", Ok("gemini-2.5-flash")),

@@ -1,4 +1,4 @@
-//! The calls of a model: each recorded before it runs and after, those that only look side by side.
+//! The calls of a model. Each is recorded before and after it runs; those that only look run side by side.
 
 use std::fmt::Write as _;
 use std::future::poll_fn;
@@ -14,15 +14,15 @@ use super::{NativeChild, NotOurs, about, body};
 use crate::attempt_log::LogLine;
 use crate::tools::{CONTACT_SUPERVISOR, ToolResult};
 
-/// What a model is told of a call that was begun before a crash.
+/// The result for the model of a call that was begun before a crash.
 pub(super) const UNKNOWN_OUTCOME: &str =
     "outcome unknown: the call was begun, and nobody saw how it ended; look before you repeat it";
-/// How many calls run side by side.
+/// The most calls that run side by side.
 const MOST_AT_ONCE: usize = 8;
 
-/// What came of looking at a call.
+/// The outcome of one call.
 enum Settled {
-    /// The model is told this.
+    /// The model gets this result.
     Result(ToolResult),
     /// The child is to stop.
     Stop,
@@ -32,7 +32,7 @@ enum Settled {
 
 impl NativeChild {
     /// Settles the calls of the last answer in their order; those that only look and stand beside one another run at the
-    /// same time. How the child ended, if it did.
+    /// same time. Returns the end of the child, if it ended.
     pub(super) async fn settle_calls(
         &self,
         conversation: &mut Conversation,
@@ -61,12 +61,12 @@ impl NativeChild {
         Ok(None)
     }
 
-    /// Whether a call that is to begin changes nothing, so that its order among others like it does not matter.
+    /// Returns true if a call that is to begin changes nothing, so that its order among others like it does not matter.
     fn only_looks(&self, call: &PendingCall) -> bool {
         !call.may_have_run && self.toolbox.only_looks(&call.name)
     }
 
-    /// Runs a call, or says what is known of one that may have run.
+    /// Runs a call, or returns what is known of one that may have run.
     async fn settle_call(&self, call: &PendingCall, made: u64) -> Result<Settled, NotOurs> {
         let question = call
             .question()
@@ -75,7 +75,7 @@ impl NativeChild {
             if let Some(question) = question {
                 return Ok(Settled::Asks(question));
             }
-            // To look at a value changes nothing, so it is looked at again.
+            // Checking a value changes nothing, so it is checked again.
             let looked = self.toolbox.structured(&call.name, &call.input, &self.stop);
             let result = match looked.await {
                 Some(result) => result,
@@ -91,7 +91,7 @@ impl NativeChild {
         }
         let most = self.limits.max_tool_calls;
         if let Some(most) = most.filter(|most| made >= *most) {
-            // Nothing is recorded: after a crash it is refused again.
+            // The refusal is not recorded: after a crash the call is refused again.
             let text = format!("not run: {most} tool calls may be made, and they were");
             return Ok(Settled::Result(ToolResult::of(Err(text))));
         }
@@ -127,7 +127,7 @@ impl NativeChild {
         Ok(Settled::Result(result))
     }
 
-    /// Runs a tool; one that looks at files does so beside the others.
+    /// Runs a tool; one that looks at files runs on a thread, beside the others.
     async fn run_tool(&self, call: &PendingCall) -> ToolResult {
         if !self.toolbox.looks_at_files(&call.name) {
             let (id, stop) = (Some(&call.id), &self.stop);
@@ -157,7 +157,7 @@ impl NativeChild {
     }
 }
 
-/// Waits for all, and gives what they came to in their order.
+/// Waits for all futures, and returns their outputs in order.
 async fn all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
     let mut futures: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
     let mut done: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();

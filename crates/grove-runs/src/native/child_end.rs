@@ -1,4 +1,4 @@
-//! How a child ended, with what it came to.
+//! The end of a child with its output.
 
 use grove_exec::StopTokens;
 use grove_plan::{Cause, Ending, Finish, FoundFile, Output, ReviewVerdict, Usage};
@@ -7,27 +7,27 @@ use serde_json::Value;
 
 use crate::tools::{STRUCTURED_OUTPUT, Toolbox};
 
-/// What a child wrote to its file is its answer up to here; of more, the file is named.
+/// The most bytes of a file that are taken as the child's answer; a longer file is only named.
 const MOST_WRITTEN: usize = 1 << 20;
 
-/// How a child ended, as its driver saw it.
+/// The end of a child, as its driver saw it.
 pub(crate) struct ChildEnd {
     pub(super) finish: Finish,
-    /// Its last words.
+    /// The last words of the model.
     pub(crate) text: String,
     /// The value that met the schema.
     pub(crate) structured: Option<Value>,
-    /// What it found, where it was to look at another's work.
+    /// The verdict of a child that reviews the work of another.
     pub(crate) review: Option<ReviewVerdict>,
-    /// What the last request took, if it came to no answer.
+    /// The usage of the last request, if no answer came of it.
     pub(super) lost: Usage,
     /// The file that its answer was written to.
     path: Option<String>,
-    /// What the child itself wrote there.
+    /// The text that the child itself wrote to the file.
     written: Option<String>,
-    /// Why it is not there.
+    /// The reason why the answer is not in its file.
     unsaved: Option<String>,
-    /// Why its words are not the data that was asked for.
+    /// The reason why its words are not the data that was asked for.
     not_data: Option<String>,
 }
 
@@ -35,11 +35,11 @@ pub(crate) struct ChildEnd {
 pub(crate) struct AnswerFile<'a> {
     /// Its path for the child.
     pub(crate) path: &'a str,
-    /// Its path for everybody else.
+    /// Its path for people and other steps.
     pub(crate) shown: String,
-    /// What was there before the child began.
+    /// The state of the file before the child began.
     pub(crate) before: FoundFile,
-    /// What was written there for earlier tries.
+    /// The digests of what was written there for earlier tries.
     pub(crate) earlier: Vec<Digest>,
 }
 
@@ -48,7 +48,7 @@ impl ChildEnd {
         Self::of(Finish::Failed(cause), String::new())
     }
 
-    /// An end with the last words.
+    /// Makes an end with the last words.
     pub(crate) fn of(finish: Finish, text: String) -> Self {
         Self {
             finish,
@@ -63,13 +63,13 @@ impl ChildEnd {
         }
     }
 
-    /// The same with the value that it gave as data.
+    /// Adds the value that it gave as data.
     pub(crate) fn with_value(mut self, value: Option<Value>) -> Self {
         self.structured = value;
         self
     }
 
-    /// Takes the data that was asked for out of its words, where it gave none through the tool.
+    /// Takes the data that was asked for out of its words, if it gave none through the tool.
     pub(crate) async fn take_data(&mut self, toolbox: &Toolbox, stop: &StopTokens) {
         let is_wanted = toolbox.schema.is_some() && self.structured.is_none();
         if self.finish != Finish::Answered || !is_wanted {
@@ -85,8 +85,8 @@ impl ChildEnd {
         }
     }
 
-    /// Sees to it that the answer is in its file. What the child wrote there itself is its answer; else its words are
-    /// written, in place of whatever an earlier run or try left there.
+    /// Makes sure that the answer is in its file. If the child wrote the file itself, that is its answer; else its words are
+    /// written, over anything that an earlier run or try left there.
     pub(crate) fn save(&mut self, file: &AnswerFile<'_>, toolbox: &Toolbox) {
         if self.finish != Finish::Answered {
             return;
@@ -115,7 +115,7 @@ impl ChildEnd {
         }
     }
 
-    /// Its words; a child that gave data and no words has given its result all the same.
+    /// Returns its words, or its data as text: a child that gave data and no words has given its result all the same.
     fn said(&self) -> Option<Vec<u8>> {
         match (&self.structured, self.text.trim().is_empty()) {
             (_, false) => Some(self.text.clone().into_bytes()),
@@ -124,7 +124,7 @@ impl ChildEnd {
         }
     }
 
-    /// The ending, and the texts that it names.
+    /// Returns the ending, and the texts that it names.
     pub(crate) fn recorded(self) -> (Ending, Vec<Vec<u8>>) {
         let text = self.said();
         let structured = self.structured.as_ref();
@@ -149,7 +149,7 @@ impl ChildEnd {
     }
 }
 
-/// The data in words that are JSON, or whose last block is.
+/// Returns the data in words that are JSON, or whose last block is.
 fn data_in(text: &str) -> Option<Value> {
     let whole = serde_json::from_str(text.trim()).ok();
     whole.or_else(|| {

@@ -1,8 +1,8 @@
-//! What a model is told of work that does not fit into its window any more.
+//! Shortens work that does not fit into a model's window any more.
 //!
-//! Where a conversation is cut is recorded in the journal; what is told of the part before the cut is a function of that
-//! part, so that it is the same after a crash. No model is asked to sum up: that would be a request that can fail, and
-//! words of a model in the place of what was done.
+//! The journal has the place of each cut; the text in place of the part before the cut is a function of that part, so that it
+//! is the same after a crash. No model is asked to sum up: that would be a request that can fail, and the words of a model in
+//! the place of what was done.
 
 use std::fmt::Write as _;
 
@@ -11,18 +11,18 @@ use grove_model::Block;
 use super::about;
 use super::conversation::TurnSoFar;
 
-/// Tokens of one answer.
+/// The most tokens of one answer.
 const MOST_OUTPUT_TOKENS: u32 = 16_384;
-/// Of what was said in one turn or to it.
+/// The most bytes of one text in a line about a turn.
 const MOST_SAID: usize = 240;
 
-/// How much a model can read and write, in tokens; all of it as far as it is known.
+/// The size of a model's window in tokens, if it is known.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
     context: Option<u64>,
 }
 
-/// Tokens that so many bytes are about; rather too many.
+/// Returns the tokens of so many bytes, rather too many.
 fn tokens(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(3)
 }
@@ -36,15 +36,15 @@ impl Window {
         Self { context }
     }
 
-    /// Tokens of one answer.
+    /// Returns the most tokens of one answer.
     pub(super) fn output(self) -> u32 {
         let quarter = self.context.map(|context| context / 4);
         let quarter = quarter.and_then(|most| u32::try_from(most).ok());
         quarter.map_or(MOST_OUTPUT_TOKENS, |most| most.clamp(1, MOST_OUTPUT_TOKENS))
     }
 
-    /// Whether a request of so many bytes leaves too little room for its answer. `counted` is what the provider counted
-    /// for the last one, and `since` the bytes that came after it.
+    /// Returns true if a request of so many bytes leaves too little room for its answer. `counted` is the number of tokens that
+    /// the provider counted for the last one, and `since` the bytes that came after it.
     pub(super) fn is_full(self, request: usize, counted: Option<u64>, since: usize) -> bool {
         let Some(context) = self.context else {
             return false;
@@ -54,19 +54,19 @@ impl Window {
         needed.saturating_add(u64::from(self.output())) > context
     }
 
-    /// The bytes that a request has after a cut: half of the window, so that the next cut is not at the next turn.
+    /// Returns the bytes that a request has after a cut: half of the window, so that the next cut is not at the next turn.
     pub(super) fn after_cut(self) -> usize {
         self.context
             .map_or(usize::MAX, |context| bytes(context / 2))
     }
 
-    /// The bytes in which everything before a cut is told.
+    /// Returns the most bytes of the text for everything before a cut.
     fn digest(self) -> usize {
         self.context
             .map_or(8 << 10, |context| bytes(context / 10).clamp(200, 8 << 10))
     }
 
-    /// A result of a tool: more than a quarter of the window is cut in the middle.
+    /// Returns a result of a tool; one of more than a quarter of the window is cut in the middle.
     pub(super) fn result(self, text: &str) -> String {
         let most = self
             .context
@@ -84,7 +84,7 @@ impl Window {
         )
     }
 
-    /// What is told in place of turns: in short what was done, the newest as far as there is room, and whole the
+    /// Returns the text in place of turns: in short what was done, the newest as far as there is room, and in full the
     /// instructions of skills that were asked for.
     pub(super) fn told_of(self, turns: &[TurnSoFar]) -> String {
         let mut lines = Vec::new();
@@ -115,7 +115,7 @@ impl Window {
     }
 }
 
-/// A turn in a line or a few.
+/// Returns the lines for one turn.
 fn line_of(turn: &TurnSoFar) -> String {
     let mut line = String::new();
     let short = |text: &str| {
@@ -144,7 +144,7 @@ fn line_of(turn: &TurnSoFar) -> String {
     line
 }
 
-/// The texts of skills that were given in some turns, each once.
+/// Returns the texts of skills that were given in some turns, each once.
 fn skills_of(turns: &[TurnSoFar]) -> Vec<&str> {
     let mut found: Vec<&str> = Vec::new();
     for turn in turns {

@@ -16,24 +16,23 @@ use from_journal::NOT_RUN;
 use turn::CallSoFar;
 pub(super) use turn::TurnSoFar;
 
-/// What was said so far, in all tries of one session.
+/// The conversation so far, in all tries of one session.
 pub(super) struct Conversation {
     told: Told,
     window: Window,
-    /// How many turns are told in short.
+    /// The number of turns that are told in short.
     compacted: usize,
     /// The tokens of everything up to the last answer, as the provider counted them.
     counted: Option<u64>,
-    /// What was said before the first answer, beside the task.
+    /// The words that the child was sent before the first answer, beside the task.
     at_first: Vec<String>,
     turns: Vec<TurnSoFar>,
-    /// The turns of earlier tries, which count for no limit of this one.
+    /// The number of turns of earlier tries, which count for no limit of this one.
     earlier: usize,
 }
 
-/// A call whose result the model has not been told.
+/// A call whose result the model has not got.
 pub(super) struct PendingCall {
-    /// Its place among the calls of its turn.
     place: usize,
     /// Its name in the journal.
     pub(super) id: CallId,
@@ -41,12 +40,12 @@ pub(super) struct PendingCall {
     pub(super) given: String,
     pub(super) name: String,
     pub(super) input: Value,
-    /// Whether it was begun, and nobody knows how it ended.
+    /// Set if it was begun, and its end is not known.
     pub(super) may_have_run: bool,
 }
 
 impl PendingCall {
-    /// What the child asks with it and waits for.
+    /// Returns the question that the child asks with it and waits for.
     pub(super) fn question(&self) -> Option<Question> {
         let text = question_of(&self.name, &self.input)?;
         let call = self.id.clone();
@@ -55,7 +54,7 @@ impl PendingCall {
 }
 
 impl Conversation {
-    /// Something that the child is told after whatever was said before.
+    /// Adds words for the child after everything that was said before.
     pub(super) fn hear(&mut self, words: String) {
         match self.turns.last_mut() {
             Some(last) => last.heard.push(words),
@@ -67,7 +66,7 @@ impl Conversation {
         let counted = [usage.input, usage.cached, usage.cache_write, usage.output];
         let counted = counted.into_iter().fold(0, u64::saturating_add);
         self.counted = (counted > 0 && !usage.estimated).then_some(counted);
-        // Every call has a result before the next answer, also one that an earlier version of this program passed over.
+        // Every call needs a result before the next answer, also one that an earlier version of this program passed over.
         if let Some(last) = self.turns.last_mut() {
             last.settle(|_, _| (NOT_RUN.to_owned(), true));
         }
@@ -102,7 +101,7 @@ impl Conversation {
         &self.told.system
     }
 
-    /// Calls of the last answer whose results are not there, in order.
+    /// Returns the calls of the last answer that have no result, in order.
     pub(super) fn pending_calls(&self) -> Vec<PendingCall> {
         let Some(last) = self.turns.last() else {
             return Vec::new();
@@ -118,12 +117,12 @@ impl Conversation {
             may_have_run: call.begun.is_some(),
         });
         let mut calls: Vec<PendingCall> = calls.collect();
-        // Whoever asks waits, so the others come first.
+        // A call that asks a question makes the child wait, so the others come first.
         calls.sort_by_key(|call| call.question().is_some());
         calls
     }
 
-    /// Whether the model has said all it wanted to.
+    /// Returns true if the model has said all it wanted to.
     pub(super) fn is_answered(&self) -> bool {
         let last = self.turns.last();
         last.is_some_and(|last| {
@@ -132,36 +131,35 @@ impl Conversation {
         })
     }
 
-    /// The turns of this try.
     fn own(&self) -> &[TurnSoFar] {
         self.turns.get(self.earlier..).unwrap_or_default()
     }
 
-    /// How often the model has answered.
+    /// Returns the number of answers of the model.
     pub(super) fn turns(&self) -> u64 {
         self.own().len() as u64
     }
 
-    /// How many calls it has asked for.
+    /// Returns the number of calls that it has asked for.
     pub(super) fn calls_wanted(&self) -> u64 {
         let calls = self.own().iter().map(|turn| turn.calls().count());
         calls.sum::<usize>() as u64
     }
 
-    /// The same before its last answer.
+    /// Returns the number of calls that it had asked for before its last answer.
     pub(super) fn calls_wanted_before_last(&self) -> u64 {
         let last = self.own().last();
         let of_last = last.map_or(0, |last| last.calls().count());
         self.calls_wanted().saturating_sub(of_last as u64)
     }
 
-    /// How many calls were begun or refused.
+    /// Returns the number of calls that were begun or refused.
     pub(super) fn calls_begun(&self) -> u64 {
         let calls = self.own().iter().flat_map(TurnSoFar::calls);
         calls.filter(|(_, call)| call.begun.is_some()).count() as u64
     }
 
-    /// The skills that it asked for and was given.
+    /// Returns the names of the skills that it asked for and was given.
     pub(super) fn skills_given(&self) -> impl Iterator<Item = &str> {
         self.turns.iter().flat_map(|turn| {
             let calls = turn
@@ -171,7 +169,7 @@ impl Conversation {
         })
     }
 
-    /// The value that was taken as the result.
+    /// Returns the value that was taken as the result.
     pub(super) fn structured(&self) -> Option<&Value> {
         let last = self.turns.last().filter(|last| last.heard.is_empty())?;
         let mut calls = last.calls();
@@ -179,7 +177,7 @@ impl Conversation {
         calls.find_map(|((_, name, input), call)| is_it(name, call).then_some(input))
     }
 
-    /// What was wrong with the last value, once so many were.
+    /// Returns the fault of the last value, once so many values were wrong.
     pub(super) fn wrong_values(&self, most: usize) -> Option<String> {
         let results = self.own().iter().flat_map(|turn| {
             let calls = turn
@@ -195,12 +193,12 @@ impl Conversation {
         wrong.last().map(|text| (*text).clone())
     }
 
-    /// How it ended, with what it came to.
+    /// Returns the end with the last words and the value.
     pub(super) fn end(&self, finish: Finish) -> ChildEnd {
         ChildEnd::of(finish, self.last_text()).with_value(self.structured().cloned())
     }
 
-    /// The last words of the model.
+    /// Returns the last words of the model.
     pub(super) fn last_text(&self) -> String {
         let mut texts = self.turns.iter().rev().map(|turn| {
             let words = turn.blocks.iter().filter_map(|block| match block {
@@ -214,7 +212,7 @@ impl Conversation {
     }
 }
 
-/// What a child is told that answered in words where data was asked for.
+/// Returns the message for a child that answered in words where data was asked for.
 pub(crate) fn asked_for_data(why: &str) -> String {
     format!(
         "Your answer is not the data that was asked for: {why}\n\nGive it once more: by calling `structured_output`, or as \
@@ -222,7 +220,7 @@ JSON that meets the schema and nothing beside it."
     )
 }
 
-/// What a child is told whose work does not have everything.
+/// Returns the message for a child whose work does not meet its contract.
 pub(crate) fn asked_for(findings: &[String]) -> String {
     let findings: Vec<String> = findings.iter().map(|it| format!("- {it}")).collect();
     format!(

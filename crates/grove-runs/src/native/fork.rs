@@ -1,4 +1,4 @@
-//! The conversation of a child, for another that begins with it.
+//! The conversation of a child, for another child that begins with it.
 
 use grove_plan::{Attempt, NodeId};
 use grove_store::{LoadedRun, Store};
@@ -10,29 +10,29 @@ use crate::places::RunPlaces;
 use crate::told;
 use crate::tools::CONTACT_SUPERVISOR;
 
-/// Tools whose calls say nothing to a child that is forked from the one that made them.
+/// Tools whose calls mean nothing to a child that is forked from the one that made them.
 const PARENTS_ONLY: [&str; 2] = ["subagent", CONTACT_SUPERVISOR];
 
-/// Why nothing can be forked from a session.
+/// The reasons why no child can be forked from a session.
 #[derive(Debug, thiserror::Error)]
 pub enum ForkError {
     /// The run has no such child, or it has not begun.
     #[error("there is no session `{0}`")]
     NoSession(String),
-    /// Nothing was answered in it yet.
+    /// The session has no answer yet.
     #[error("session `{0}` has no answer yet that a fork could start after")]
     NoLeaf(String),
-    /// It is an agent program's own, or it cannot be read.
+    /// The session is kept by an agent program, or cannot be read.
     #[error("session `{session}` cannot be read: {why}")]
     NotReadable {
-        /// Which.
+        /// The name of the session.
         session: String,
-        /// Why.
+        /// The reason in words.
         why: String,
     },
 }
 
-/// The conversation of a child so far, for one that is forked from it.
+/// Returns the conversation of a child so far, for one that is forked from it.
 pub fn history(
     store: &Store,
     places: &RunPlaces,
@@ -56,7 +56,7 @@ pub fn history(
     }
     let node = node.clone();
     let of = Attempt { node, n };
-    // An attempt that began has what it was told in the journal.
+    // The journal has the prompt and the message of an attempt that began.
     let nothing = |_: &NodeId| String::new();
     let told = told::of_attempt(store, places, run, &of, &nothing).map_err(&not_readable)?;
     let told = (told.told, Window::new(None));

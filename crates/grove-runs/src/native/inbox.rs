@@ -1,4 +1,4 @@
-//! What a child is told while it works.
+//! The messages that a child is sent while it works.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,15 +8,15 @@ use grove_plan::EffectId;
 use grove_spec::Digest;
 use tokio::sync::Notify;
 
-/// Messages that were recorded come at once; one that does not is heard later.
+/// The longest wait for messages. Recorded ones come at once; a message that is late is read later.
 const LONGEST_WAIT_FOR_MESSAGES: Duration = Duration::from_secs(2);
 
-/// What a child is told while it works, until it hears it.
+/// The messages that a child is sent while it works, until it reads them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Inbox {
     messages: Arc<Mutex<Vec<SentMessage>>>,
     came: Arc<Notify>,
-    /// How many the journal says were sent and not heard.
+    /// The number of messages that the journal has as sent and not read.
     sent: Arc<AtomicUsize>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct SentMessage {
     pub(crate) effect: EffectId,
     pub(crate) epoch: u32,
     pub(crate) message: Digest,
-    /// Dropped when the message was heard, or cannot be any more.
+    /// Dropped when the message was read, or cannot be read any more.
     pub(crate) _done: tokio::sync::oneshot::Sender<()>,
 }
 
@@ -36,12 +36,12 @@ impl Inbox {
         self.came.notify_one();
     }
 
-    /// Takes note of how many were sent.
+    /// Takes note of the number of messages that were sent.
     pub(super) fn expect(&self, sent: usize) {
         self.sent.store(sent, Ordering::Relaxed);
     }
 
-    /// Gives what was sent: waits until it is there, but not for ever.
+    /// Returns the messages that were sent. Waits until they are there, but not for ever.
     pub(super) async fn take(&self) -> Vec<SentMessage> {
         let wanted = self.sent.swap(0, Ordering::Relaxed);
         let all = async {

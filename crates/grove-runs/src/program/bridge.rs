@@ -1,6 +1,6 @@
 //! The bridge: the runtime's own tools for an agent program, as an MCP server of one attempt on loopback.
 //!
-//! What a tool does is the same function that the built-in engine calls, and every call is recorded before and after it.
+//! A tool of the bridge is the same function that the built-in engine calls, and every call is recorded before and after it.
 //! A question ends the attempt: the child waits for the answer without a process.
 
 use std::fmt::Write as _;
@@ -31,13 +31,13 @@ pub(crate) const RUNTIME_TOOLS: [&str; 4] = [
 ];
 /// The version of the protocol that is spoken when a client names none.
 const PROTOCOL: &str = "2025-06-18";
-/// What a program is told that asked.
+/// The result of a call that asks a question.
 const PASSED_ON: &str =
     "the question was passed on: end here, and its answer is the next message that you get";
-/// JSON-RPC's word for a method that is not there.
+/// The error code of JSON-RPC for a method that is not there.
 const NO_SUCH_METHOD: i64 = -32_601;
 
-/// What a bridge needs to know.
+/// The parts that a bridge needs.
 pub(super) struct Bridged {
     pub(super) toolbox: Arc<Toolbox>,
     pub(super) store: Arc<Store>,
@@ -45,7 +45,7 @@ pub(super) struct Bridged {
     pub(super) of: Attempt,
     pub(super) epoch: u32,
     pub(super) stop: StopTokens,
-    /// Cancelled when nothing more may be asked of the model: the child waits.
+    /// Cancelled when the model may be asked nothing more, because the child waits.
     pub(super) hold: CancellationToken,
 }
 
@@ -55,16 +55,16 @@ pub(super) struct Bridge {
     bridging: Arc<Bridging>,
 }
 
-/// What was said through it.
+/// The results of the calls through a bridge.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Said {
     /// The value that met the schema.
     pub(super) structured: Option<Value>,
-    /// What the child asked and waits for.
+    /// The question that the child asked and waits for.
     pub(super) asked: Option<Question>,
-    /// Values that did not meet it, and what was wrong with the last.
+    /// The number of values that did not meet the schema.
     wrong: usize,
-    /// Why the child cannot go on.
+    /// The reason why the child cannot go on.
     pub(super) failed: Option<Cause>,
 }
 
@@ -75,7 +75,7 @@ struct Bridging {
 }
 
 impl Bridged {
-    /// Whether there is anything to give.
+    /// Returns true if the bridge has a tool to give.
     pub(super) fn has_tools(&self) -> bool {
         !self.tools().is_empty()
     }
@@ -109,7 +109,7 @@ impl Bridge {
         })
     }
 
-    /// How the program gets there.
+    /// Returns the address, the token and the tools for the program.
     pub(super) fn described(&self) -> ProgramBridge {
         let tools = self.bridging.bridged.tools();
         ProgramBridge {
@@ -119,7 +119,7 @@ impl Bridge {
         }
     }
 
-    /// Ends it, and gives what was said.
+    /// Ends the bridge, and returns the results of its calls.
     pub(super) fn finish(self) -> Said {
         let Self { loopback, bridging } = self;
         drop(loopback);
@@ -134,7 +134,7 @@ impl Bridging {
 
     async fn answer(&self, request: Request<Incoming>) -> Answer {
         if request.method() != Method::POST {
-            // Nothing is said that was not asked for, and no conversation is remembered.
+            // The bridge sends nothing unasked and remembers no conversation, so there is nothing to read or to end.
             return refused(StatusCode::METHOD_NOT_ALLOWED, "only messages are taken");
         }
         let body = body_of(request.into_body()).await;
@@ -240,7 +240,7 @@ impl Bridging {
         result
     }
 
-    /// Keeps a value that met the schema; of those that did not, only so many are borne.
+    /// Keeps a value that met the schema; after too many that did not, the child has failed.
     fn take_value(&self, value: &Value, result: &mut ToolResult) {
         let mut said = self.said();
         if !result.is_error {

@@ -1,7 +1,7 @@
-//! What a program tells of its calls, as the facts that the built-in engine records of its own.
+//! Records the calls that a program reports, as the facts that the built-in engine records of its own.
 //!
-//! A program tells of a call when it has begun, so that nothing can keep it from that; what it tells comes into the journal
-//! in the order in which it was told. Calls of the runtime's own tools are the bridge's to record.
+//! A program reports a call when it has begun, so that it cannot be refused any more; reports come into the journal in the
+//! order in which they came. Calls of the runtime's own tools are recorded by the bridge.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use crate::attempt_log::{AttemptLog, LogLine};
 use crate::native::{about, body};
 use crate::tools::Toolbox;
 
-/// A result longer than this is cut.
+/// The most bytes of a result; a longer one is cut.
 const MOST_RESULT: usize = 256 << 10;
 
 /// Records the calls of one attempt.
@@ -33,7 +33,7 @@ pub(super) struct CallRecorder {
     pub(super) secrets: Vec<Secret>,
     pub(super) log: Arc<AttemptLog>,
     pub(super) stop: StopTokens,
-    /// Told when something else is to be done for the run.
+    /// Receives the id of a run for which something else is to be done.
     pub(super) news: UnboundedSender<String>,
     pub(super) open: OpenCalls,
 }
@@ -55,7 +55,7 @@ struct OpenCall {
 }
 
 impl OpenCalls {
-    /// Takes note of a call, and gives its name in the journal.
+    /// Takes note of a call, and returns its name in the journal.
     fn begin(&mut self, given: &str, tool: &str, of_runtime: bool) -> CallId {
         self.made += 1;
         let id = CallId(format!("call-{}", self.made));
@@ -80,7 +80,7 @@ impl OpenCalls {
 }
 
 impl CallRecorder {
-    /// Takes a call or its end; gives back any other event.
+    /// Takes a call or its end; returns any other event.
     pub(super) fn take(&mut self, event: ProgramEvent) -> Option<ProgramEvent> {
         match event {
             ProgramEvent::ToolStart {
@@ -164,7 +164,7 @@ impl CallRecorder {
             at: now(),
         };
         let (stop, news, run) = (self.stop.clone(), self.news.clone(), self.run.clone());
-        // What is refused is a call that is told twice, or that of a child which is not ours: its end says that.
+        // The journal refuses a call that is reported twice, or one of a child that is not ours: the child's end reports that.
         let done = move |appended: Result<Appended, StoreError>| {
             let Ok(appended) = appended else {
                 return;
@@ -183,7 +183,7 @@ impl CallRecorder {
     }
 }
 
-/// A result with no more of it than is kept.
+/// Returns a result without the part that is too long to keep.
 fn bounded(mut result: String) -> String {
     if result.len() > MOST_RESULT {
         let bytes = result.len();

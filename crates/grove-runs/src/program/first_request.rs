@@ -1,14 +1,14 @@
-//! What a program makes of what it is told: every part has to be whole, once and in order in its first request, and what it
-//! adds of its own is known by its digest.
+//! Checks how a program passes on what it is told: every part has to be whole, once and in order in its first request. The
+//! text that the program adds of its own is known by its digest.
 
 use grove_plan::AddedText;
 use grove_spec::Digest;
 use serde_json::Value;
 
-/// Looks at a request in any of the formats.
+/// Returns the text that a request in any of the formats has beside what was told.
 pub(super) fn added(request: &Value, told: &[&str]) -> AddedText {
     let mut texts = Vec::new();
-    // What is said before the conversation stands before it, whatever the order of keys.
+    // The system text stands before the conversation, whatever the order of keys.
     for key in ["system", "instructions", "messages", "input"] {
         gather(&request[key], &mut texts);
     }
@@ -40,7 +40,7 @@ fn first_line(part: &str) -> String {
     line.chars().take(60).collect()
 }
 
-/// All texts of a value, in order; names of roles and kinds are none.
+/// Collects all texts of a value, in order; names of roles and kinds are none.
 fn gather(value: &Value, texts: &mut Vec<String>) {
     match value {
         Value::String(text) => texts.push(text.clone()),
@@ -84,7 +84,7 @@ mod tests {
         }
         let twice = json!({ "messages": [{ "content": "task" }, { "content": "task" }] });
         assert_eq!(added(&twice, &["task"]).not_whole, ["task"]);
-        // What a program adds is told apart.
+        // Two programs that add different texts have different digests.
         let other = json!({ "messages": [{ "content": "more" }, { "content": "task" }] });
         let none = json!({ "messages": [{ "content": "task" }] });
         assert_ne!(

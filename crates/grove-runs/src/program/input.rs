@@ -1,4 +1,4 @@
-//! What a program is told while it runs, and how it is asked to stop before it is made to.
+//! The input of a program while it runs, and the request to stop that comes before it is ended.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-/// Between asking a program to stop in its own words and ending it.
+/// The time between asking a program to stop in its own words and ending it.
 const IN_BAND: Duration = Duration::from_secs(2);
-/// A program that does not end after its input has is ended after this.
+/// The time after which a program is ended that does not end after its input has.
 const MOST_ENDING: Duration = Duration::from_secs(3);
 
 /// The input of one program: nothing for one that reads a file.
@@ -20,17 +20,17 @@ pub(super) struct Input {
     sayer: Sayer,
 }
 
-/// Whoever tells a program something.
+/// The sender of lines to a program.
 #[derive(Clone)]
 pub(super) struct Sayer {
     lines: UnboundedSender<String>,
-    /// Cancelled when there is nothing more to say.
+    /// Cancelled when no more lines come.
     closed: CancellationToken,
     is_heard: bool,
 }
 
 impl Input {
-    /// The input of a launch, with the first line said.
+    /// Returns the input of a launch, with the first line said.
     pub(super) fn of(launch: &Launch) -> std::io::Result<Self> {
         let (lines, receiver) = unbounded_channel();
         let sayer = Sayer {
@@ -54,7 +54,7 @@ impl Input {
         self.sayer.clone()
     }
 
-    /// Says what there is to say; then ends the input, and after a while has the keeper end the program.
+    /// Sends the lines; then ends the input, and after a while has the keeper end the program.
     pub(super) async fn speak(&self, keeper: &StopTokens) -> Infallible {
         let mut lines = self.lines.lock().await;
         let mut pipe = self.pipe.lock().await;
@@ -83,7 +83,7 @@ impl Input {
 
 impl Sayer {
     pub(super) fn say(&self, line: String) {
-        // One that does not listen any more has ended.
+        // A program that does not listen any more has ended.
         let _ = self.lines.send(line);
     }
 
@@ -91,7 +91,7 @@ impl Sayer {
         self.closed.cancel();
     }
 
-    /// Passes on that the child is to stop: to a program that listens in its own words first.
+    /// Passes on that the child is to stop: a program that listens is first asked in its own words.
     pub(super) async fn pass_stop(
         &self,
         stop: &StopTokens,

@@ -1,4 +1,4 @@
-//! A server of one attempt's own on loopback, for those who know its token: the meter and the bridge stand behind it.
+//! A server of one attempt on loopback, for clients that know its token: the meter and the bridge stand behind it.
 //!
 //! It ends with the attempt. A web page can make a browser send requests to this machine, so a request must carry the
 //! token, must name this machine as its host, and must not come from a page.
@@ -25,19 +25,19 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// The header that some programs send their key in.
 const API_KEY: &str = "x-api-key";
-/// The largest request.
+/// The most bytes of a request.
 const MOST_BODY: usize = 64 << 20;
-/// Connections that one program has open at once.
+/// The most connections that one program has open at once.
 const MOST_CONNECTIONS: usize = 64;
-/// How long a client may take to say what it wants.
+/// The time that a client may take to send the head of a request.
 const HEADER_WAIT: Duration = Duration::from_secs(10);
 
 pub(super) type Answer = Response<UnsyncBoxBody<Bytes, std::io::Error>>;
 type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
-/// What answers requests that were let in.
+/// Answers requests that were let in.
 pub(super) type Handler = dyn Fn(Request<Incoming>) -> Answering + Send + Sync;
 
-/// A server that ends when it is dropped, with everybody who is connected.
+/// A server that ends when it is dropped, with all its connections.
 pub(super) struct Loopback {
     address: SocketAddr,
     token: String,
@@ -45,7 +45,7 @@ pub(super) struct Loopback {
 }
 
 impl Loopback {
-    /// Listens on a port that is free, with a token that nobody guesses.
+    /// Listens on a port that is free, with a token that cannot be guessed.
     pub(super) async fn serve(handler: Arc<Handler>) -> std::io::Result<Self> {
         let mut chance = [0; 32];
         getrandom::fill(&mut chance).map_err(std::io::Error::other)?;
@@ -64,21 +64,21 @@ impl Loopback {
         })
     }
 
-    /// Where it listens, as `http://127.0.0.1:PORT`.
+    /// Returns the address, as `http://127.0.0.1:PORT`.
     pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What a client must know.
+    /// Returns the token that a client must know.
     pub(super) fn token(&self) -> &str {
         &self.token
     }
 }
 
-/// Who is let in.
+/// The check of requests before they are let in.
 struct Gate {
     address: SocketAddr,
-    /// Of the token, so that comparing tells nothing of it.
+    /// The digest of the token, so that comparing gives away nothing of it.
     token: Digest,
 }
 
@@ -100,11 +100,11 @@ impl Gate {
 }
 
 async fn accept(listener: TcpListener, gate: Arc<Gate>, handler: Arc<Handler>) {
-    // Dropped with this task, and everybody in it.
+    // Dropped with this task, which ends all connections.
     let mut connections = JoinSet::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // Out of descriptors, most likely: those that are open will close.
+            // Most likely the descriptors are used up: open connections will close.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
@@ -133,7 +133,7 @@ async fn talk(stream: TcpStream, gate: Arc<Gate>, handler: Arc<Handler>) {
         .await;
 }
 
-/// The whole body of a request; none when it is too large or was cut.
+/// Returns the whole body of a request; none if it is too large or was cut.
 pub(super) async fn body_of(body: Incoming) -> Option<Bytes> {
     let body = Limited::new(body, MOST_BODY).collect().await;
     body.ok().map(http_body_util::Collected::to_bytes)
@@ -150,7 +150,7 @@ pub(super) fn json_answer(status: StatusCode, value: &Value) -> Answer {
     answer
 }
 
-/// A refusal in a form that every provider's clients read.
+/// Returns a refusal in a form that every provider's clients read.
 pub(super) fn refused(status: StatusCode, message: &str) -> Answer {
     let kind = "invalid_request_error";
     let error = json!({ "type": kind, "message": message, "code": kind });

@@ -2,8 +2,8 @@
 //! reached.
 //!
 //! The program is given the meter's token for a key, so the provider's own is neither in its environment nor in that of
-//! its tools. A request is passed on once: who asks again is the program. What an answer took is recorded before its end
-//! is passed on, so that the next request comes after it.
+//! its tools. A request is passed on once: it is the program that asks again. The usage of an answer is recorded before its
+//! end is passed on, so that the next request comes after it.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,12 +29,12 @@ use super::loopback::{Answer, Loopback, body_of, refused};
 use crate::attempt_log::{AttemptLog, LogLine};
 use crate::native::{append, body};
 
-/// Portions of an answer that wait for the program.
+/// The most portions of an answer that wait for the program.
 const MOST_WAITING: usize = 16;
-/// Of a provider's refusal, as much as is read.
+/// The most bytes of a provider's refusal that are read.
 const MOST_REFUSAL: usize = 64 << 10;
 
-/// What a meter needs to know.
+/// The parts that a meter needs.
 pub(super) struct Metered {
     pub(super) relay: Relay,
     pub(super) store: Arc<Store>,
@@ -42,15 +42,15 @@ pub(super) struct Metered {
     pub(super) of: Attempt,
     pub(super) epoch: u32,
     pub(super) limits: Limits,
-    /// Whether a budget counts what is asked: then one request is made after the other, so that one at most is too many.
+    /// Set if a budget counts the requests: then they are made one after the other, so that one at most is too many.
     pub(super) has_budget: bool,
-    /// What the child is told, in order.
+    /// The prompt and the message of the child, in order.
     pub(super) told: [String; 2],
     pub(super) log: Arc<AttemptLog>,
     pub(super) stop: StopTokens,
-    /// Cancelled when the child waits for an answer, and so asks nobody.
+    /// Cancelled when the child waits for an answer, and so makes no requests.
     pub(super) hold: CancellationToken,
-    /// Told when something else is to be done for the run.
+    /// Receives the id of a run for which something else is to be done.
     pub(super) news: UnboundedSender<String>,
 }
 
@@ -60,30 +60,30 @@ pub(super) struct Meter {
     metering: Arc<Metering>,
 }
 
-/// What came of an attempt's requests.
+/// The results of an attempt's requests.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Reading {
-    /// Answers that were passed on, and what they called.
+    /// The number of answers that were passed on, and of the calls in them.
     turns: u64,
     calls: u64,
     /// The limit for which a request was refused.
     pub(super) refused: Option<Cause>,
-    /// What the last request failed with, if it did.
+    /// The failure of the last request, if it failed.
     pub(super) failure: Option<(ModelFailure, String)>,
-    /// Whether the journal did not take what was to be recorded.
+    /// Set if the journal refused a record.
     pub(super) is_not_ours: bool,
 }
 
 struct Metering {
     metered: Metered,
     reading: Mutex<Reading>,
-    /// Whether the first request was looked at.
+    /// Set once the first request was looked at.
     is_begun: AtomicBool,
-    /// What it had beside what the child is told, until that is recorded with the first answer.
+    /// The text that the program added to the first request, until it is recorded with the first answer.
     added: Mutex<Option<AddedText>>,
     /// Taken by each request in turn, where a budget counts them.
     turn: Arc<Semaphore>,
-    /// Answers on their way; what they took is recorded before the attempt ends.
+    /// Answers on their way; their usage is recorded before the attempt ends.
     answers: TaskTracker,
 }
 
@@ -116,10 +116,10 @@ impl Meter {
         self.loopback.token()
     }
 
-    /// Ends it, and says what came of the requests once all is recorded.
+    /// Ends the meter, and returns the results of the requests once all is recorded.
     pub(super) async fn finish(self) -> Reading {
         let Self { loopback, metering } = self;
-        // Whoever reads an answer is gone with its connection, and its task ends when it notices.
+        // The reader of an answer is gone with its connection, and the answer's task ends when it notices.
         drop(loopback);
         metering.answers.close();
         metering.answers.wait().await;
@@ -174,7 +174,7 @@ impl Metering {
         let answer = match self.metered.relay.send(asked).await {
             Ok(answer) => answer,
             Err(error) => {
-                // What is not recorded stays so, however often it is asked.
+                // A request that is not in the recording fails each time, so the program must not ask again.
                 let (status, usual) = match &error {
                     ModelError::Replay(_) => (StatusCode::BAD_REQUEST, ModelFailure::BadRequest),
                     _ => (StatusCode::BAD_GATEWAY, ModelFailure::Network),
@@ -194,7 +194,7 @@ impl Metering {
             .map(|api| AnswerCounter::new(api, answer.is_stream(), request_bytes));
         let metering = Arc::clone(&self);
         self.answers.spawn(async move {
-            // Given back when what it took is recorded.
+            // The turn is given back when the usage is recorded.
             let _turn = turn;
             match (counter, api) {
                 (Some(counter), _) => metering.pass_on(answer, counter, sender).await,
@@ -205,7 +205,7 @@ impl Metering {
         response
     }
 
-    /// Takes note of what the program makes of what it is told.
+    /// Takes note of how the program passes on what it is told.
     fn look_at_first(&self, body: &[u8]) {
         let request = serde_json::from_slice(body).unwrap_or_default();
         let [system, message] = &self.metered.told;
@@ -223,10 +223,10 @@ impl Metering {
         *self.added() = Some(added);
     }
 
-    /// The way in which a request is passed on, and its path with its query; none where it is refused.
+    /// Returns the way in which a request is passed on, and its path with its query; none if it is refused.
     fn passing(&self, request: &Request<Incoming>) -> Option<(Passing, String)> {
         let uri = request.uri();
-        // A proxy is asked for a whole address, and this is none.
+        // Only a client of a proxy sends a whole address, and the meter is no proxy.
         if uri.scheme().is_some() || uri.authority().is_some() {
             return None;
         }
@@ -235,7 +235,7 @@ impl Metering {
         Some((passing, target.to_owned()))
     }
 
-    /// The reason for which nothing may be asked that takes no tokens, if there is one. To ask is not yet to come to a limit.
+    /// Returns the reason to refuse a request that takes no tokens, if there is one. Such a refusal does not end the child.
     fn is_over(&self) -> Option<String> {
         let reading = self.reading();
         let limit = reading.refused.clone();
@@ -247,7 +247,7 @@ impl Metering {
         limit.or_else(|| is_over.then(stops))
     }
 
-    /// Why nothing more may be asked, if it is so.
+    /// Returns the reason to refuse a request, if there is one. A limit that is reached ends the child.
     fn limit_reached(&self) -> Option<String> {
         let mut reading = self.reading();
         if let Some(limit) = self.metered.limits.reached(reading.turns, reading.calls) {
@@ -261,7 +261,7 @@ impl Metering {
         is_over.then(|| "this child is to stop".to_owned())
     }
 
-    /// Passes an answer on and records what it took before its end.
+    /// Passes an answer on, and records its usage before its end.
     async fn pass_on(
         &self,
         mut answer: RelayedAnswer,
@@ -327,7 +327,7 @@ impl Metering {
             reading.turns += u64::from(is_whole);
             reading.calls += calls;
         }
-        // Of an answer that was cut, what it took is all that there is to say.
+        // Of an answer that was cut only the usage is recorded.
         if !is_whole && usage == Usage::default() {
             return;
         }
@@ -353,7 +353,7 @@ impl Metering {
             at: now(),
         };
         let Ok(appended) = append(&metered.store, &metered.run, draft).await else {
-            // Somebody else drives this child, or nobody.
+            // Another process drives this child, or none does.
             self.reading().is_not_ours = true;
             return metered.stop.tell(true);
         };
@@ -369,7 +369,7 @@ impl Metering {
     }
 }
 
-/// The next bytes of an answer. A program that does not listen any more has hung up, also in the middle of silence.
+/// Returns the next bytes of an answer. A program that does not listen any more has hung up, also in the middle of silence.
 async fn next(answer: &mut RelayedAnswer, sender: &Sender<Portion>) -> Option<Result<Bytes, ()>> {
     tokio::select! {
         () = sender.closed() => Some(Err(())),
@@ -388,7 +388,7 @@ async fn pass_on_rest(mut answer: RelayedAnswer, sender: &Sender<Portion>) {
 /// A piece of an answer.
 enum Portion {
     Bytes(Bytes),
-    /// The provider's connection was lost; so is the program's.
+    /// The provider's connection was lost, so the program's is cut too.
     Cut,
 }
 

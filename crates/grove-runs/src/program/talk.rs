@@ -1,4 +1,4 @@
-//! What a program is told by one attempt: the task, or in an earlier conversation what is said now.
+//! The message to a program for one attempt: the task, or in an earlier conversation the words that continue it.
 
 use std::path::Path;
 
@@ -10,9 +10,9 @@ use crate::told::Told;
 
 /// The file in a program's home with its own name of the conversation.
 const SESSION: &str = "grove-session";
-/// A name longer than this is none.
+/// The most bytes of such a name.
 const MOST_SESSION: u64 = 1 << 10;
-/// What is said to whoever goes on and is told nothing.
+/// The message to a program that goes on without new words.
 const GO_ON: &str = "Go on with the task.";
 
 /// A message, and the conversation that it belongs to.
@@ -24,8 +24,8 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    /// What an attempt says. Where a program's own conversation was not kept, it is told the task again with what it had
-    /// said by then.
+    /// Returns the message of an attempt. If a program's own conversation was not kept, the program is told the task again
+    /// with what it had said by then.
     pub(crate) fn of(
         store: &Store,
         run: &LoadedRun,
@@ -81,7 +81,7 @@ impl Talk {
 
     /// Keeps the program's own name of the conversation beside what it remembers of it.
     pub(super) fn keep(home: &Path, session: &str) {
-        // One that cannot be kept is told anew.
+        // A conversation whose name cannot be kept is told anew.
         let _ = grove_fs::atomic::write_mode(&home.join(SESSION), session.as_bytes(), 0o600);
     }
 }

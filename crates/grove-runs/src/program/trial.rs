@@ -1,4 +1,4 @@
-//! One tiny turn of an agent program, without a provider: whether it can be a child here at all.
+//! One tiny turn of an agent program without a provider, which shows whether the program can be a child here at all.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use super::complaint;
 use super::input::Input;
 use super::loopback::{Answer, Loopback, refused};
 
-/// What the model says that stands there.
+/// The answer of the stand-in model.
 const WORDS: &str = "ready";
-/// A program that has not answered by then does not.
+/// The time within which a program has to answer.
 const LIMIT_MS: u64 = 60_000;
 
-/// Lets a program do a turn with a model that is none; gives why it did not.
+/// Has a program do one turn with a stand-in for a model; the error says why it did not.
 pub async fn try_program(
     program: &'static Program,
     file: &Path,
@@ -128,7 +128,7 @@ fn answer(api: Option<Api>) -> Answer {
     answer
 }
 
-/// One short answer in each format.
+/// Returns the events of one short answer in the format of an interface.
 fn events(api: Api) -> Vec<Value> {
     match api {
         Api::Anthropic => {

@@ -1,4 +1,4 @@
-//! How a child is driven to its end: what it is told, whom it asks and what its tools need.
+//! Drives a child to its end, with its prompt, its model and its tools.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -27,19 +27,19 @@ use crate::submission::RunRequest;
 use crate::told::{self, Told};
 use crate::tools::{ToolRow, Toolbox, WorkFolder};
 
-/// One call of a tool, when nothing else is said.
+/// The time for one call of a tool, if no limit is given.
 const TOOL_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
 
 /// The file that a child's answer is written to.
 struct AnswerPlace {
     /// Its path for the child.
     path: String,
-    /// What was there before the child began.
+    /// The state of the file before the child began.
     before: FoundFile,
 }
 
 impl Shared {
-    /// Drives a native child to its end. None when it is not ours any more.
+    /// Drives a child to its end; none if it is not ours any more.
     pub(super) async fn drive(
         &self,
         run: &str,
@@ -118,7 +118,7 @@ impl Shared {
             let of = of.clone();
             let fact = Fact::Noticed { of, epoch, why };
             let noticed = append(&self.store, &loaded.id, draft(fact, Vec::new()));
-            // One that was given already is none.
+            // The journal refuses a notice that was given already.
             async { drop(noticed.await) }
         };
         let driven = async {
@@ -138,7 +138,7 @@ impl Shared {
             };
             let end = native.drive(loaded, told).await.ok();
             let kept = (&**toolbox, &native.stop);
-            // Pipes to its servers, which end with it.
+            // The folder has the pipes to its servers, which end with it.
             let pipes = self.options.places.program_folder(&loaded.id, of);
             let _ = grove_fs::files::remove_folder(&pipes);
             let Some(end) = end else {
@@ -158,7 +158,7 @@ impl Shared {
         end
     }
 
-    /// Guards the repository of a child that runs commands. Tools of Grove's own write nothing that belongs to git.
+    /// Guards the repository of a child that runs commands. Grove's own tools write nothing that belongs to git.
     fn guarded(&self, child: &Child, git: &Git, folder: &Path) -> Option<GuardedRepository> {
         let runs = |tool: &String| ToolRow::by_name(tool).is_none_or(|row| row.name == "bash");
         let runs_commands =
@@ -168,8 +168,8 @@ impl Shared {
             .flatten()
     }
 
-    /// The file that a child's answer is written to, with what was there before it began, which is recorded first. An error
-    /// when the child is not ours.
+    /// Returns the file that a child's answer is written to, with its state before the child began, which is recorded first.
+    /// An error means that the child is not ours.
     async fn answer_place(
         &self,
         loaded: &LoadedRun,
@@ -189,12 +189,12 @@ impl Shared {
         let tries = loaded.state.nodes.get(&of.node).map(|node| &node.attempts);
         let first = tries.and_then(|tries| tries.first());
         let before = first.and_then(|first| first.found.clone());
-        // One that goes on after a crash may have written it.
+        // A child that goes on after a crash may have written the file already.
         if before.is_some() || of.n > 1 || epoch > 1 {
             let before = before.unwrap_or(FoundFile::Absent);
             return Ok(Some(AnswerPlace { path, before }));
         }
-        // What keeps it from being looked at is said when the answer is to be written.
+        // The same error comes again, and is reported, when the answer is to be written.
         let before = blocking(|| toolbox.work.found(&path)).unwrap_or(FoundFile::Absent);
         let fact = Fact::Found {
             of: of.clone(),
@@ -205,7 +205,7 @@ impl Shared {
         Ok(Some(AnswerPlace { path, before }))
     }
 
-    /// The end of a child whose answer is in the file that it was to be written to.
+    /// Completes the end of a child: takes its data, and sees to it that its answer is in its file.
     async fn with_output(
         mut end: ChildEnd,
         (child, of): (&Child, &Attempt),
@@ -220,7 +220,7 @@ impl Shared {
         let tries = loaded.state.nodes.get(&of.node).map(|node| &node.attempts);
         let tries = tries.map(Vec::as_slice).unwrap_or_default();
         let earlier = tries.iter().filter_map(|attempt| attempt.output()?.text);
-        // What is in a working tree of its own is soon in a patch alone.
+        // A file in a working tree of its own will soon be in a patch alone.
         let shown = match child.place.worktree {
             Some(_) => path.clone(),
             None => toolbox.work.path().join(&path).display().to_string(),
@@ -256,12 +256,12 @@ impl Shared {
             .for_program(program, model, recording, &places)
             .await?;
         let mut environment = self.options.environment.clone();
-        // Whoever is sent to a provider of ours needs no key of the person's.
+        // A program that is sent to a provider of ours needs no key of the person's.
         if model.relay.is_none() {
             environment.extend(self.options.models.variables_of(program));
         }
         let log = Arc::clone(log);
-        // What the bridge cannot give is not started.
+        // Servers are not started if there is no bridge to give their tools.
         let servers: &[String] = if program.can.runtime_tools {
             &child.tools.allowed
         } else {
@@ -309,7 +309,7 @@ impl Shared {
         Ok(Some(end))
     }
 
-    /// Whether what a child spends counts against a budget: its own, its run's or that of a run above.
+    /// Returns true if the usage of a child counts against a budget: its own, its run's or that of a run above.
     fn has_budget(&self, loaded: &LoadedRun, child: &Child) -> bool {
         let is_limited =
             |plan: &Plan| plan.tree.max_tokens.is_some() || plan.tree.max_cost.is_some();
@@ -324,7 +324,7 @@ impl Shared {
                     };
                     above = loaded.parent;
                 }
-                // Nobody knows, so it is held to one.
+                // A run above that cannot be read may have a budget.
                 Err(_) => found = true,
             }
         }
@@ -370,7 +370,7 @@ impl Shared {
         })
     }
 
-    /// What stands in a recording as placeholders.
+    /// Returns the values that stand as placeholders in a recording.
     fn recorded_places(&self, run: &str, project: &Path, work_folder: &Path) -> Places {
         let text = |path: &Path| Some(path.to_string_lossy().into_owned());
         Places {
@@ -383,7 +383,7 @@ impl Shared {
         }
     }
 
-    /// Everything that the tools of a child need.
+    /// Returns the parts that the tools of a child need.
     async fn toolbox(
         &self,
         loaded: &LoadedRun,
@@ -399,7 +399,7 @@ impl Shared {
             work.share(&shared).map_err(input)?;
         }
         let outputs = self.options.places.outputs(run, of);
-        // Outputs from before a crash, and from earlier tries of its session.
+        // The child may read outputs from before a crash, and those from earlier tries of its session.
         for n in 1..=of.n {
             let node = of.node.clone();
             work.grant(&self.options.places.outputs(run, &Attempt { node, n }));
@@ -444,7 +444,7 @@ impl Shared {
             mark: mark(&self.store, run, of),
             environment: self.options.environment.clone(),
             tool_timeout: Duration::from_millis(timeout),
-            // The skills of a repository are those of its working trees.
+            // A working tree has the skills of its repository.
             skills: (self.options.skills)(&child.place.folder),
             schema,
             reports: child.contract.as_ref().is_some_and(Contract::wants_report),

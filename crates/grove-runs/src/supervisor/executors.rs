@@ -1,4 +1,4 @@
-//! What effects do: one function for each command.
+//! The executors of effects: one function for each command.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,12 +25,12 @@ use crate::verify::Verifying;
 use crate::worktree_setup::SettingUp;
 use crate::worktrees::ChildWorktree;
 
-/// Processes of an attempt that do not end within this are said to be left.
+/// The time within which the processes of an attempt have to end; later they are reported as left.
 const MOST_ENDING: Duration = Duration::from_secs(4);
-/// The same for the runs that a child asked for, which end their own processes first.
+/// The same time for the runs that a child asked for, which end their own processes first.
 const MOST_ENDING_BELOW: Duration = Duration::from_secs(15);
 
-/// The engine that is a task of the supervisor's own.
+/// The name of the engine that is a task of the supervisor's own.
 const NATIVE: &str = "native";
 
 impl Shared {
@@ -71,12 +71,12 @@ impl Shared {
                     Some(inbox) => inbox.put(message),
                     None => drop(message),
                 }
-                // The child records that it heard it; one that ends before is not told.
+                // The child itself records that it read the message; one that ends before does not get it.
                 let _ = heard.await;
                 return;
             }
             Command::Prove { of } => {
-                // Whoever killed the one that drove it: its session is whole before it is over.
+                // The driver of the child may have been killed, so the session file is completed before the attempt is over.
                 self.write_session(run, of).await;
                 let proof = self.prove(run, of).await;
                 answered(effect, epoch, Outcome::Proved(proof))
@@ -144,8 +144,8 @@ impl Shared {
         self.record(run, fact, Vec::new()).await;
     }
 
-    /// Brings the file of a child's session to what the journal says. It is a view: what keeps it from being written is
-    /// noted and keeps nobody from working.
+    /// Brings the file of a child's session up to date with the journal. It is a view: if it cannot be written, that is noted,
+    /// and the child works all the same.
     async fn write_session(self: &Arc<Self>, run: &str, of: &Attempt) {
         let (shared, run, of) = (Arc::clone(self), run.to_owned(), of.clone());
         let written = tokio::task::spawn_blocking(move || {
@@ -161,7 +161,7 @@ impl Shared {
         let _ = written.await;
     }
 
-    /// Does something with a child's working tree, without holding up the others.
+    /// Does something with a child's working tree, without holding up other tasks.
     async fn on_worktree(
         self: &Arc<Self>,
         run: &str,
@@ -246,7 +246,7 @@ impl Shared {
         (outcome, Vec::new())
     }
 
-    /// Finds the items of a list, or puts together what was said about them.
+    /// Finds the items of a list, or puts the outputs of all items together.
     async fn on_list(
         self: &Arc<Self>,
         run: &str,
@@ -364,7 +364,7 @@ impl Shared {
         Some((Outcome::Checked(Box::new(seen)), texts))
     }
 
-    /// Looks at the files of a child before it begins.
+    /// Returns the files of a child before it begins.
     async fn look_before(&self, run: &str, node: &NodeId) -> TreeBefore {
         let Ok(loaded) = self.store.load(run) else {
             return TreeBefore::default();
@@ -387,9 +387,9 @@ impl Shared {
         ChildWorktree::of(git, &self.options.places, run, node)
     }
 
-    /// Where a child works.
+    /// Returns the folder that a child works in.
     pub(super) fn work_folder(&self, run: &LoadedRun, of: &Attempt, child: &Child) -> PathBuf {
-        // Whoever looks at another's work does so where that is.
+        // A reviewer works in the folder of the work that it reviews.
         let reviews = run.plan.reviews(&of.node);
         match self.worktree(run, reviews.as_ref().unwrap_or(&of.node)) {
             Some(tree) => tree.work_folder(),
@@ -397,7 +397,7 @@ impl Shared {
         }
     }
 
-    /// Tells the runs that a child asked for to stop, and says which they are.
+    /// Tells the runs that a child asked for to stop, and returns their ids.
     fn stop_below(&self, run: &str, of: &Attempt) -> Vec<String> {
         let below = self.store.open_below(run, of).unwrap_or_default();
         for nested in &below {
@@ -407,8 +407,8 @@ impl Shared {
         below
     }
 
-    /// Ends the runs that a child asked for: what it did not wait for ends with it. A child that goes on after a crash has
-    /// them still.
+    /// Ends the runs that a child asked for: those that it did not wait for end with it. A child that goes on after a crash
+    /// keeps them. Returns false if one did not end in time.
     pub(super) async fn end_below(&self, run: &str, of: &Attempt) -> bool {
         let goes_on = self.store.load(run).is_ok_and(|loaded| {
             let node = loaded.state.nodes.get(&of.node);
@@ -435,7 +435,7 @@ impl Shared {
         true
     }
 
-    /// Proves that nothing of an attempt is left. One that never ran a command has no processes.
+    /// Proves that no process of an attempt is left. An attempt that never ran a command has no processes.
     async fn prove(&self, run: &str, of: &Attempt) -> Proof {
         if !self.end_below(run, of).await {
             let why = "a run that it asked for did not end".to_owned();
@@ -469,7 +469,7 @@ impl Shared {
     }
 }
 
-/// Does something that waits for other programs, without holding up the others where the runtime has several threads.
+/// Runs work that waits for other programs, without holding up other tasks if the runtime has several threads.
 pub(crate) fn blocking<T>(work: impl FnOnce() -> T) -> T {
     match tokio::runtime::Handle::current().runtime_flavor() {
         tokio::runtime::RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
@@ -477,7 +477,7 @@ pub(crate) fn blocking<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// How long ago an effect was opened: on the boot clock, or on the wall's after the machine was started anew.
+/// Returns the milliseconds since an effect was opened: by the boot clock, or by the wall clock after a restart.
 fn passed_since(row: &OpenRow) -> u64 {
     let now = now();
     match now.boot.checked_sub(row.opened_boot) {

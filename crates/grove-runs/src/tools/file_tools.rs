@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::{Toolbox, number_of, text_of};
 
-/// What one reading gives: lines, and bytes.
+/// The most lines and the most bytes of one reading.
 const MOST_LINES: u64 = 2_000;
 const MOST_BYTES: usize = 50 << 10;
-/// Entries of a folder that are listed.
+/// The most entries of a folder that are listed.
 const MOST_ENTRIES: usize = 1_000;
 
 impl Toolbox {

@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use grove_fs::append::AppendedFile;
 use grove_model::{SHORTEST_MASKED, Secret};
 
-/// Outputs up to here are whole in what a model is told, and have no file.
+/// The most bytes of an output that the model gets in full, without a file.
 const MOST_WITHOUT: usize = 48 << 10;
-/// A file is no longer than what can be read of it.
+/// The most bytes of a file, which are also the most that the child can read of it.
 const MOST: u64 = 8 << 20;
 const MASK: &[u8] = b"***";
 
-/// An output while it comes. Secrets are struck out before anything is written, however it is cut.
+/// An output while it comes. Secrets are struck out before anything is written, even if one comes in several pieces.
 pub(super) struct OutputFile<'a> {
     folder: &'a Path,
     secrets: Vec<&'a [u8]>,
-    /// What is not written yet: all of a short output, and as much as may be the beginning of a secret.
+    /// The bytes that are not written yet: all of a short output, and as many as may be the beginning of a secret.
     held: Vec<u8>,
     file: Option<(AppendedFile, PathBuf)>,
 }
@@ -39,14 +39,14 @@ impl<'a> OutputFile<'a> {
         }
     }
 
-    /// Writes the rest; gives the file, if there is one.
+    /// Writes the rest; returns the file, if there is one.
     pub(super) fn finish(mut self) -> Option<PathBuf> {
         self.file.as_ref()?;
         self.write(0);
         self.file.map(|(_, path)| path)
     }
 
-    /// Writes everything but so many bytes. What cannot be written is not there, which is said of no output.
+    /// Writes all but so many bytes. An error is not reported: a file that cannot be made is not named to the model.
     fn write(&mut self, keep: usize) {
         for secret in &self.secrets {
             while let Some(at) = position(&self.held, secret) {

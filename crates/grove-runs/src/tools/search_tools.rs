@@ -1,4 +1,4 @@
-//! Finding files and lines.
+//! Finding files and lines in them.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -12,16 +12,16 @@ use serde_json::Value;
 
 use super::{Toolbox, text_of};
 
-/// What is looked at for one call.
+/// The bounds of the listing for one call.
 const BOUNDS: ListingBounds = ListingBounds {
     entries: 50_000,
     depth: 32,
 };
-/// Folders that nobody means.
+/// Folders that searches leave out, because they are hardly ever meant.
 const LEFT_OUT: [&str; 3] = [".git", "node_modules", "target"];
-/// Results of one call.
+/// The most results of one call.
 const MOST_RESULTS: usize = 200;
-/// Of a matching line.
+/// The most bytes of a matching line.
 const MOST_OF_LINE: usize = 300;
 
 impl Toolbox {
@@ -78,8 +78,8 @@ impl Toolbox {
         Ok(results(&found, is_cut, "lines"))
     }
 
-    /// Files below a folder, by path below it. What `.gitignore` files leave out is left out, unless the folder itself is
-    /// such a thing: then it was meant.
+    /// Returns the files below a folder, by path below it. Ignored files (`.gitignore`) are left out, unless the folder itself
+    /// is ignored: then it was meant.
     fn files_below(
         &self,
         path: &str,
@@ -98,10 +98,10 @@ impl Toolbox {
     }
 }
 
-/// What `.gitignore` files say about a folder that is searched; each is read when something beside it is first met.
+/// The rules of `.gitignore` files for a folder that is searched; each file is read when something beside it is first met.
 struct IgnoredFiles<'a> {
     toolbox: &'a Toolbox,
-    /// The folder that is searched, by path below the work folder; none when nothing is left out.
+    /// The folder that is searched, by path below the work folder; none if nothing is left out.
     folder: Option<String>,
     rules: RefCell<(IgnoreRules, BTreeSet<String>)>,
 }
@@ -160,7 +160,7 @@ impl<'a> IgnoredFiles<'a> {
     }
 }
 
-/// A pattern; one without a folder means files of that name anywhere.
+/// Returns a pattern; one without a folder means files of that name anywhere.
 fn wildcard(pattern: &str) -> Result<Wildcard, String> {
     let pattern = pattern.trim_start_matches("./");
     let anywhere = if pattern.contains('/') {

@@ -1,4 +1,4 @@
-//! Running commands.
+//! Running the commands of a child.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use super::output_file::OutputFile;
 use super::{Toolbox, number_of, text_of};
 use crate::verify::temporary_variables;
 
-/// Between asking a command to end and ending it.
+/// The time between asking a command to end and ending it.
 const GRACE: Duration = Duration::from_secs(2);
 
 impl Toolbox {
@@ -92,7 +92,7 @@ impl Toolbox {
         Err(text)
     }
 
-    /// What a command is kept from, and where it may put what does not last. A child without a tool that writes cannot
+    /// Returns the sandbox of a command, and the folder for its temporary files. A child without a tool that writes cannot
     /// write by a command either.
     async fn sandbox(&self) -> Result<(Option<Sandbox>, Option<PathBuf>), String> {
         let may_write = self.writes("write") || self.writes("edit");

@@ -1,5 +1,5 @@
-//! Where a child may read and write. The kernel resolves every path beneath a folder that is held open, so that no link
-//! leads out and there is no moment between check and use.
+//! The folders that a child may read and write. The kernel resolves every path beneath a folder that is held open, so that
+//! no link leads out and there is no moment between check and use.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -15,17 +15,17 @@ use grove_fs::stamp;
 use grove_plan::{FoundFile, Place as ChildPlace};
 use grove_spec::Digest;
 
-/// A file longer than this is not given to a model.
+/// The most bytes of a file that is given to a model.
 const MOST_READ: u64 = 8 << 20;
 
 /// The folders of a child.
 #[derive(Debug)]
 pub(crate) struct WorkFolder {
-    /// Where it works, without links.
+    /// The folder that it works in, without links.
     folder: PathBuf,
     /// Other folders and files that it may read.
     readable: RwLock<Vec<ReadableFolder>>,
-    /// What locations that it was told begin with instead of a folder.
+    /// The names with which locations that it was told begin, and the folders that they stand for.
     location_aliases: BTreeMap<String, PathBuf>,
     /// The folder that the steps of its run share, which it may also write to, without links.
     shared: Option<PathBuf>,
@@ -36,7 +36,7 @@ pub(crate) struct WorkFolder {
 struct ReadableFolder {
     /// Its path as the child was told.
     told: PathBuf,
-    /// The same without links.
+    /// The same path without links.
     real: PathBuf,
 }
 
@@ -47,7 +47,7 @@ impl ReadableFolder {
         Some(Self { told, real })
     }
 
-    /// The rest of a path that is in it.
+    /// Returns the rest of a path that is in it.
     fn below<'a>(&self, path: &'a Path) -> Option<&'a Path> {
         let below = path.strip_prefix(&self.told);
         below.or_else(|_| path.strip_prefix(&self.real)).ok()
@@ -73,14 +73,14 @@ impl WorkFolder {
         })
     }
 
-    /// Lets the folder that the steps of a run share be read and written.
+    /// Lets the child read and write the folder that the steps of a run share.
     pub(crate) fn share(&mut self, folder: &Path) -> Result<(), String> {
         files::make_folder(folder).map_err(|error| said(&error))?;
         self.shared = files::canonical(folder).ok();
         Ok(())
     }
 
-    /// Lets a folder be read.
+    /// Lets the child read a folder.
     pub(crate) fn grant(&self, folder: &Path) {
         if let Some(folder) = ReadableFolder::of(folder) {
             let mut readable = self
@@ -95,13 +95,13 @@ impl WorkFolder {
         &self.folder
     }
 
-    /// The folders that may be written to.
+    /// Returns the folders that may be written to.
     pub(crate) fn writable(&self) -> Vec<PathBuf> {
         let own = std::iter::once(&self.folder).chain(&self.shared);
         own.cloned().collect()
     }
 
-    /// Everything that may be read.
+    /// Returns the folders and files that may be read.
     pub(crate) fn all(&self) -> Vec<PathBuf> {
         let mut all = self.writable();
         let readable = self.readable.read().unwrap_or_else(PoisonError::into_inner);
@@ -109,15 +109,15 @@ impl WorkFolder {
         all
     }
 
-    /// The path that a location stands for which begins as the child was told.
+    /// Returns the path that a location stands for, if it begins with one of the names.
     fn listed(&self, location: &str) -> Option<PathBuf> {
         let (begin, rest) = location.split_once('/')?;
         let folder = self.location_aliases.get(begin)?;
         Some(files::plain(&folder.join(rest.trim_start_matches('/'))))
     }
 
-    /// The base and the rest of a path, by how it is written. A location that the child was told is what it stands for,
-    /// but only where it leads to something that the child may read.
+    /// Returns the base and the rest of a path, by how it is written. A location that the child was told stands for its path,
+    /// but only if that leads to something that the child may read.
     fn place(&self, path: &str, may_leave: bool) -> Result<Place, String> {
         let path = path.trim();
         let path = if path.is_empty() { "." } else { path };
@@ -146,7 +146,7 @@ impl WorkFolder {
         };
         let (base, below) = found.ok_or_else(outside)?;
         let below = below.to_str().ok_or("the path is not UTF-8")?.to_owned();
-        // A single file that may be read stands in its folder.
+        // A single file that may be read is opened from its folder.
         if below.is_empty() && files::is_file(&base) {
             let name = base.file_name().and_then(|name| name.to_str());
             let (name, folder) = name.zip(base.parent()).ok_or_else(outside)?;
@@ -166,7 +166,7 @@ impl WorkFolder {
             .map_err(|error| said(&error))
     }
 
-    /// A file as it is now, so that it is known later whether it was written since.
+    /// Returns the state of a file, by which a later write to it is noticed.
     pub(crate) fn found(&self, path: &str) -> Result<FoundFile, String> {
         let Place { base, below } = self.place(path, true)?;
         let stamp = match stamp::of_path(&base.join(below)) {
@@ -181,7 +181,7 @@ impl WorkFolder {
         })
     }
 
-    /// A path as it is below the work folder; none for what lies elsewhere.
+    /// Returns a path as it is below the work folder; none if it lies elsewhere.
     pub(crate) fn below_work_folder(&self, path: &str) -> Option<String> {
         let place = self.place(path, true).ok()?;
         (place.base == self.folder).then_some(place.below)
@@ -219,7 +219,7 @@ impl WorkFolder {
         listing::below(&folder, bounds, enters).map_err(|error| said(&error))
     }
 
-    /// Writes a whole file; says whether it was there.
+    /// Writes a whole file; returns true if it was there.
     pub(crate) fn write(&self, path: &str, content: &[u8]) -> Result<bool, String> {
         let Place { base, below } = self.place(path, false)?;
         if is_of_git(&base.join(&below)) {
@@ -245,8 +245,8 @@ impl WorkFolder {
     }
 }
 
-/// Whether a file is in a folder that git keeps, or names one. The base has no links and none is followed below it, so
-/// that names decide; a folder by another name is known by what is in it.
+/// Returns true if a file is in a folder that git keeps, or names one. The base has no links and none is followed below it,
+/// so that names decide; a folder by another name is known by its content.
 fn is_of_git(file: &Path) -> bool {
     let is_name = |part: Component<'_>| part.as_os_str().eq_ignore_ascii_case(".git");
     let keeps_commits = |folder: &Path| {

@@ -1,4 +1,4 @@
-//! A conversation put together from what the journal says.
+//! Puts a conversation together from the facts in the journal.
 
 use grove_model::StopKind;
 use grove_plan::{Attempt, Body, CallOutcome, Fact, Outcome, Said};
@@ -13,14 +13,14 @@ use crate::native::goes_on;
 use crate::told::Told;
 use crate::tools::CONTACT_SUPERVISOR;
 
-/// What a model is told of a call that it wanted and that was not begun before it was interrupted.
+/// The result for the model of a call that it wanted and that was not begun before it was interrupted.
 pub(super) const NOT_RUN: &str =
     "not run: the work was interrupted before it; call it again if it is still wanted";
-/// What a model is told when it asked and goes on without an answer.
+/// The result for the model of a question that was not answered before it went on.
 const NO_ANSWER: &str = "no answer was given; go on as well as you can without one";
 
 impl Conversation {
-    /// What the journal says about an attempt.
+    /// Returns the conversation of an attempt, with the tries that it continues.
     pub(in crate::native) fn of(
         store: &Store,
         run: &LoadedRun,
@@ -45,7 +45,7 @@ impl Conversation {
         Ok(conversation)
     }
 
-    /// Takes in what the journal says about one try.
+    /// Takes in the facts of one try.
     fn take_in(&mut self, store: &Store, run: &LoadedRun, of: &Attempt) -> Result<(), String> {
         for event in &run.events {
             match &event.fact {
@@ -99,7 +99,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// What was open when the try before ended is settled, and the next one begins with what is said now.
+    /// Settles what was open when the try before ended; the next one begins with what is said now.
     fn go_on(&mut self, store: &Store, said: &Said) -> Result<(), String> {
         let mut words = match said {
             Said::Nothing => None,
@@ -133,7 +133,7 @@ impl Conversation {
     }
 }
 
-/// The tries of a session up to one, the oldest first, each with what it began with.
+/// Returns the tries of a session up to one, the oldest first, each with what it began with.
 fn session_of<'a>(run: &'a LoadedRun, of: &Attempt) -> Vec<(Attempt, Option<&'a Said>)> {
     let attempts = run.state.nodes.get(&of.node).map(|node| &node.attempts);
     let mut session = Vec::new();
@@ -150,7 +150,7 @@ fn session_of<'a>(run: &'a LoadedRun, of: &Attempt) -> Vec<(Attempt, Option<&'a 
     session
 }
 
-/// The words of an artifact.
+/// Returns the text of an artifact.
 fn words(store: &Store, digest: &Digest) -> Result<String, String> {
     let bytes = store.artifact(digest).map_err(|error| error.to_string())?;
     let bytes = bytes.ok_or_else(|| format!("artifact {digest} is missing"))?;

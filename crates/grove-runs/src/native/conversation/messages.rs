@@ -1,4 +1,4 @@
-//! A conversation as it is sent: in full, in short where it is too long, and for a fork.
+//! A conversation in the form in which it is sent: in full, in short where it is too long, and for a fork.
 
 use grove_model::{Block, Message, Role};
 use grove_plan::Cause;
@@ -6,8 +6,8 @@ use grove_plan::Cause;
 use super::{Conversation, TurnSoFar};
 
 impl Conversation {
-    /// How many turns have to be told in short, when the next request is too long; `tools` are the bytes of the tools. The
-    /// last turn is always told whole.
+    /// Returns the number of turns that have to be told in short if the next request is too long; `tools` are the bytes of the
+    /// tools. The last turn is always told in full.
     pub(in crate::native) fn too_long(&self, tools: usize) -> Option<u64> {
         let size = |turns: &[TurnSoFar]| -> usize {
             let messages = turns.iter().flat_map(|turn| self.messages_of(turn));
@@ -39,13 +39,13 @@ impl Conversation {
         (cut > self.compacted).then_some(cut as u64)
     }
 
-    /// Half of what is told whole, for a provider that says it is too long; none when that is one turn.
+    /// Returns the same number for a provider that refuses the length: half of the turns in full; none if that is one turn.
     pub(in crate::native) fn half(&self) -> Option<u64> {
         let whole = self.turns.len().checked_sub(self.compacted)?;
         (whole >= 2).then(|| (self.compacted + whole / 2) as u64)
     }
 
-    /// The same with the word that the limit is reached.
+    /// Returns the messages with the note that the limit is reached.
     pub(in crate::native) fn messages_to_sum_up(&self, limit: &Cause) -> Vec<Message> {
         let mut messages = self.messages();
         let text = format!(
@@ -70,7 +70,7 @@ impl Conversation {
         messages
     }
 
-    /// What another has said before.
+    /// Returns the messages of the conversation that it is forked from.
     fn history(&self) -> Vec<Message> {
         let history = self.told.history.iter().cloned();
         history
@@ -78,13 +78,13 @@ impl Conversation {
             .collect()
     }
 
-    /// The whole conversation for a child that is forked from it: every call has a result, and what only this child could
-    /// do is left out.
+    /// Returns the whole conversation for a child that is forked from it: every call has a result, and what only this child
+    /// could do is left out.
     pub(in crate::native) fn for_fork(mut self, parents_only: &[&str]) -> Option<Vec<Message>> {
         self.settle_open_calls(&mut None);
         self.turns.last()?;
         let mut messages = self.messages();
-        // The calls whose results are to come, and whether each is kept: several may have one name.
+        // Several calls may have one name, so each open call is noted with whether it is kept.
         let mut open: Vec<(String, bool)> = Vec::new();
         for message in &mut messages {
             message.content.retain(|block| match block {
@@ -104,7 +104,7 @@ impl Conversation {
         Some(messages)
     }
 
-    /// The first message: the task, what was said beside it, and in short the turns before a cut.
+    /// Returns the first message: the task, the words beside it, and in short the turns before a cut.
     fn first(&self, cut: usize) -> Message {
         let mut first = Message::user(self.told.message.clone());
         let also = self.at_first.iter().cloned();
@@ -115,11 +115,11 @@ impl Conversation {
         first
     }
 
-    /// A turn as messages: what the model said, and what came of it.
+    /// Returns a turn as messages: the answer of the model, and the results with the words that came after it.
     fn messages_of(&self, turn: &TurnSoFar) -> impl Iterator<Item = Message> {
         let results = turn.calls().filter_map(|((id, name, _), call)| {
             let (content, is_error) = call.result.as_ref()?;
-            // Instructions are told whole.
+            // Instructions of skills are told in full.
             let content = match name.as_str() {
                 "skill" => content.clone(),
                 _ => self.window.result(content),
@@ -141,7 +141,7 @@ impl Conversation {
     }
 }
 
-/// The bytes of a message as it is written.
+/// Returns the bytes of a message as it is written.
 fn written(message: &Message) -> usize {
     serde_json::to_vec(message).map_or(0, |bytes| bytes.len())
 }

@@ -1,4 +1,4 @@
-//! One answer of a model, and what its calls came to.
+//! One answer of a model, with the results of its calls.
 //!
 //! A call is found by its place in its turn. The model's name for it is only sent back with its result: some servers give
 //! one name to every call.
@@ -9,15 +9,15 @@ use serde_json::Value;
 
 use crate::native::calls_of;
 
-/// An answer of the model, and what its calls came to.
+/// An answer of the model, with the results of its calls.
 pub(in crate::native) struct TurnSoFar {
     /// The number of the turn in its try, counted from one.
     number: usize,
     pub(in crate::native) blocks: Vec<Block>,
     pub(super) goes_on: bool,
-    /// One for each call, in their order.
+    /// The state of each call, in their order.
     calls: Vec<CallSoFar>,
-    /// The words that the child was told then, beside the results.
+    /// The words that the child was sent then, beside the results.
     pub(in crate::native) heard: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ pub(in crate::native) struct TurnSoFar {
 pub(in crate::native) struct CallSoFar {
     /// The name under which it was begun.
     pub(super) begun: Option<CallId>,
-    /// The text that the model is told, and true if the call failed.
+    /// The text for the model, and true if the call failed.
     pub(in crate::native) result: Option<(String, bool)>,
 }
 
@@ -49,14 +49,14 @@ impl TurnSoFar {
         }
     }
 
-    /// The calls in their order: the model's name, the tool and the arguments, and what is known.
+    /// Returns the calls in their order: the model's name, the tool and the arguments, and the state.
     pub(in crate::native) fn calls(
         &self,
     ) -> impl Iterator<Item = ((&String, &String, &Value), &CallSoFar)> {
         calls_of(&self.blocks).zip(&self.calls)
     }
 
-    /// The name of a call in the journal.
+    /// Returns the name of a call in the journal.
     pub(super) fn id_of(&self, place: usize) -> CallId {
         CallId(format!("turn-{}-call-{}", self.number, place + 1))
     }
@@ -68,15 +68,15 @@ impl TurnSoFar {
         }
     }
 
-    /// Takes what a call came to.
+    /// Takes the result of a call.
     pub(super) fn give(&mut self, place: usize, result: (String, bool)) {
         if let Some(call) = self.calls.get_mut(place) {
             call.result = Some(result);
         }
     }
 
-    /// The place of a call that the journal names. Earlier versions wrote down the model's name: it stands for the first
-    /// such call that was not begun.
+    /// Returns the place of a call that the journal names. Earlier versions wrote down the model's name: it stands for the
+    /// first such call that was not begun.
     pub(super) fn place_of(&self, id: &CallId) -> Option<usize> {
         let mut places = 0..self.calls.len();
         let begun = self
@@ -92,7 +92,7 @@ impl TurnSoFar {
             .or_else(by_name)
     }
 
-    /// Gives every call without a result the one that is said for it, from its tool and whether it was begun.
+    /// Gives every call without a result the one that `said` returns for its tool and whether it was begun.
     pub(super) fn settle(&mut self, mut said: impl FnMut(&str, bool) -> (String, bool)) {
         let names = calls_of(&self.blocks).map(|(_, name, _)| name);
         for (name, call) in names.zip(&mut self.calls) {
