@@ -34,10 +34,8 @@ fn a_childs_commands_are_kept_from_what_verify_commands_are_kept_from() {
     let log = names
         .iter()
         .find_map(|name| name.strip_prefix("supervisor-")?.strip_suffix(".log"));
-    let supervisors_socket = at(&format!(
-        "state/grove/{}",
-        format!("supervisor-{}.socket", log.unwrap())
-    ));
+    let supervisors_socket = format!("state/grove/supervisor-{}.socket", log.unwrap());
+    let supervisors_socket = at(&supervisors_socket);
     let ways = [
         (
             "the supervisor's socket",
