@@ -44,7 +44,8 @@ fn run(folder: &Path) -> Result<String, Box<dyn Error>> {
     let _served = engine.serve_here()?;
     let (submitted, _) = engine.submit(&engine.resolve(&order)?)?;
     let run = engine.wait(&submitted.id, Duration::from_secs(30))?;
-    Ok(run.answer.unwrap_or_else(|| run.shown().to_owned()))
+    let state = run.shown();
+    Ok(run.answer.unwrap_or_else(|| state.to_owned()))
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -52,7 +53,6 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     if let Some(code) = Engine::serve_if_asked(|| environment(folder.path())) {
         return Ok(code);
     }
-    let answer = run(folder.path())?;
-    print!("{answer}\n");
+    println!("{}", run(folder.path())?);
     Ok(ExitCode::SUCCESS)
 }

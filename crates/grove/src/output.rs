@@ -498,6 +498,13 @@ pub(crate) fn notes_terminal(variables: &Variables) -> (usize, usize) {
 mod tests {
     use super::*;
 
+    impl Output {
+        /// The data, then the notes, of an output that was not written.
+        fn into_text(self) -> String {
+            String::from_utf8([self.data, self.notes].concat()).unwrap()
+        }
+    }
+
     const PATCH: &str = "+a\u{202e}b\r\n-\u{200f}\u{1b}[2J\n\\ no end";
 
     fn on_terminal() -> Output {
