@@ -534,13 +534,12 @@ fn show(view: &RunView, out: &mut Output) {
         if let Some(patch) = &node.patch {
             let files = usize::try_from(patch.files).unwrap_or(usize::MAX);
             let (run, id) = (&view.id, &node.id);
-            out.line(&match files {
-                0 => "    changed no file".to_owned(),
-                _ => {
-                    let files = super::counted(files, "file");
-                    format!("    changed {files}: `grove runs diff {run}.{id}`")
-                }
-            });
+            let mut line = "    changed no file".to_owned();
+            if files > 0 {
+                let files = super::counted(files, "file");
+                line = format!("    changed {files}: `grove runs diff {run}.{id}`");
+            }
+            out.line(&line);
         }
         if let Some(tree) = &node.worktree {
             let why = tree.kept.as_deref().unwrap_or("in use");
