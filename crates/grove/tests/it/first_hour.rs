@@ -360,7 +360,7 @@ fn one_takes_over_the_work_of_a_chain_and_takes_it_back() {
         ),
         Typed("git status --short"),
         Typed("grove runs show last"),
-        Typed("grove runs diff last | grep '^[-+]'"),
+        Typed("grove runs diff last 2> notes.txt | grep '^[-+]'; cat notes.txt; rm notes.txt"),
         Typed("grove runs apply last"),
         Typed("git status --short"),
         Typed("grove undo"),
