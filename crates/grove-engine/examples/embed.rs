@@ -2,6 +2,7 @@
 //!
 //! `cargo run -p grove-engine --example embed` needs no key: the model's answers come from `embed.jsonl`. With the path of a
 //! file it makes the recording anew, with the provider in the environment.
+#![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a program")]
 
 use std::error::Error;
 use std::path::Path;
@@ -44,8 +45,7 @@ fn run(folder: &Path) -> Result<String, Box<dyn Error>> {
     let _served = engine.serve_here()?;
     let (submitted, _) = engine.submit(&engine.resolve(&order)?)?;
     let run = engine.wait(&submitted.id, Duration::from_secs(30))?;
-    let state = run.shown();
-    Ok(run.answer.unwrap_or_else(|| state.to_owned()))
+    Ok(run.answer.clone().unwrap_or_else(|| run.shown().to_owned()))
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {

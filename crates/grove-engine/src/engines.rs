@@ -280,7 +280,7 @@ pub fn report(environment: &Environment, try_each: bool) -> Result<EnginesReport
 impl ProgramReport {
     /// The capabilities that it lacks, in words.
     pub fn missing(&self) -> Vec<&'static str> {
-        self.can.map_or_else(Vec::new, |can| can.missing())
+        self.can.map_or_else(Vec::new, Capabilities::missing)
     }
 }
 

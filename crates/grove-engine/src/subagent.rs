@@ -345,7 +345,7 @@ impl Engine {
     fn status(&self, said: &Said<'_>) -> Result<SubagentAnswer, EngineError> {
         let runs = self.recovered_journal()?;
         let Some(given) = said.text("run")? else {
-            return self.list_runs(&runs, true);
+            return list_runs(&runs, true);
         };
         let (run, _) = parts_of(given);
         let loaded = runs.load(run)?;
@@ -370,7 +370,7 @@ impl Engine {
                 continue;
             }
             let part = match name {
-                "runs" => self.list_runs(&*self.recovered_journal()?, false)?,
+                "runs" => list_runs(&*self.recovered_journal()?, false)?,
                 "chains" => managing::chains(self, said)?,
                 _ => managing::agents(self, group, said)?,
             };
@@ -381,25 +381,6 @@ impl Engine {
             return Err(EngineError::usage(message));
         }
         Ok(SubagentAnswer::text(text))
-    }
-
-    fn list_runs(&self, runs: &RunJournal, only_open: bool) -> Result<SubagentAnswer, EngineError> {
-        let filter = RunFilter {
-            only_open,
-            most: Some(LISTED),
-            ..RunFilter::default()
-        };
-        let rows = runs.store.runs(&filter)?;
-        let data = rows.iter().map(row_json).collect::<Vec<_>>();
-        let answer = if rows.is_empty() {
-            SubagentAnswer::text(nothing_listed(runs, only_open)?)
-        } else {
-            SubagentAnswer::text(list_lines(&rows))
-        };
-        Ok(SubagentAnswer {
-            data: Some(json!({ "runs": data })),
-            ..answer
-        })
     }
 
     /// Returns the caller's environment, in the folder that a call names.
@@ -414,6 +395,25 @@ impl Engine {
         }
         Ok(there)
     }
+}
+
+fn list_runs(runs: &RunJournal, only_open: bool) -> Result<SubagentAnswer, EngineError> {
+    let filter = RunFilter {
+        only_open,
+        most: Some(LISTED),
+        ..RunFilter::default()
+    };
+    let rows = runs.store.runs(&filter)?;
+    let data = rows.iter().map(row_json).collect::<Vec<_>>();
+    let answer = if rows.is_empty() {
+        SubagentAnswer::text(nothing_listed(runs, only_open)?)
+    } else {
+        SubagentAnswer::text(list_lines(&rows))
+    };
+    Ok(SubagentAnswer {
+        data: Some(json!({ "runs": data })),
+        ..answer
+    })
 }
 
 /// The tool as a host offers it to its model.

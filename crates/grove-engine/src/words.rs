@@ -81,12 +81,11 @@ pub fn show_lines(view: &RunView) -> Vec<String> {
         if let Some(patch) = &node.patch {
             let files = usize::try_from(patch.files).unwrap_or(usize::MAX);
             let (run, id) = (&view.id, &node.id);
-            out.push(match files {
-                0 => "    changed no file".to_owned(),
-                _ => {
-                    let files = counted(files, "file");
-                    format!("    changed {files}: `grove runs diff {run}.{id}`")
-                }
+            out.push(if files == 0 {
+                "    changed no file".to_owned()
+            } else {
+                let files = counted(files, "file");
+                format!("    changed {files}: `grove runs diff {run}.{id}`")
             });
         }
         if let Some(tree) = &node.worktree {

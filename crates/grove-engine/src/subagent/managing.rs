@@ -11,6 +11,7 @@ use grove_catalog::report::count_sources;
 use grove_catalog::root::Source;
 use grove_skills::managing::{ChainAsks, Changed, Created, Manager, NewChain, Renaming};
 use grove_skills::{Environment, Library, Look, Parts, Request};
+use grove_spec::agent::Agent as AgentFile;
 use grove_spec::agent::compose::Ask;
 use grove_spec::chain::print::step_json;
 use grove_spec::config::LayerScope;
@@ -189,7 +190,7 @@ fn get(there: Environment, said: &Said<'_>) -> Result<String, EngineError> {
             let agents = &look.snapshot.agents;
             let agent = entries::find(agents.entries(), name)?;
             let mut text = definition_text(agents.entries(), agent);
-            let mut fields = agent.file().map(|file| file.shown()).unwrap_or_default();
+            let mut fields = agent.file().map(AgentFile::shown).unwrap_or_default();
             fields.retain(|key, _| !matches!(key.as_str(), "name" | "description"));
             push_fields(&mut text, &fields);
             push_findings(&mut text, &agent.diagnostics);
