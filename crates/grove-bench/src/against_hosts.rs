@@ -167,10 +167,13 @@ fn ours(made: &Catalog) -> Told {
 
 #[cfg(test)]
 mod tests {
+    use grove_testkit::needs;
+
     use super::*;
 
     #[test]
     fn no_host_names_more_and_describes_more() {
+        needs![RealCollections];
         let pairs = pairs().unwrap();
         // Four collections and at least three hosts with a limit.
         assert!(pairs.len() >= 12, "{}", pairs.len());

@@ -220,7 +220,7 @@ pub(crate) fn list_lines(rows: &[RunRow]) -> String {
 /// The state of a run of a list, with its reason.
 pub fn row_state(row: &RunRow) -> String {
     match &row.reason {
-        Some(reason) => format!("{}: {reason}", row.shown()),
+        Some(reason) => format!("{}: {}", row.shown(), one_line(reason)),
         None => row.shown().to_owned(),
     }
 }

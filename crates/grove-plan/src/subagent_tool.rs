@@ -219,7 +219,7 @@ pub fn schema(caller: Caller) -> Value {
 
 /// Returns a text about every action and field.
 pub fn help() -> String {
-    let mut text = "Actions\n".to_owned();
+    let mut text = "Values of `action`; without it, `run`\n".to_owned();
     for action in ACTIONS {
         let _ = writeln!(
             text,

@@ -63,6 +63,7 @@ fn a_scripted_tool_call_is_run_and_its_result_comes_back() {
 
 #[test]
 fn a_failing_model_is_a_failing_turn_and_ends_in_time() {
+    needs![Claude, Codex, Copilot, Pi, Node];
     // pi says that it succeeded whatever happens, so its turn is only asked to end.
     for program in AgentProgram::ALL {
         let folder = tempfile::tempdir().unwrap();
