@@ -14,7 +14,7 @@ use grove_plan::{
     Attempt, Body, Call, CallId, CallOutcome, Child, EffectId, EffectKind, Fact, GroupRules, Node,
     NodeId, Plan, Turn, Usage, Work,
 };
-use grove_runs::RunPlaces;
+use grove_engine::view::RunPlaces;
 use grove_spec::Digest;
 use grove_store::{Draft, Store, Submission};
 use serde_json::json;

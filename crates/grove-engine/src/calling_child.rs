@@ -2,7 +2,8 @@
 
 use grove_exec::{MARK, kept_mark};
 use grove_plan::{Attempt, NodeId, Parent};
-use grove_runs::{Above, is_own};
+use crate::bounds::is_own;
+use crate::delegation::Above;
 use grove_skills::Environment;
 
 use crate::error::EngineError;

@@ -1,7 +1,8 @@
 //! Wishes for runs and children that were started before: pause, continue, steer, answer, stop, run again.
 
 use grove_plan::{NodeId, NodeState, Wish};
-use grove_runs::{ChildWish, ControlError, SubmittedRun, submit_again, wish_for_child};
+use crate::control::{ChildWish, ControlError, wish_for_child};
+use crate::submission::{SubmittedRun, submit_again};
 
 use crate::calling_child::require_own;
 use crate::error::EngineError;

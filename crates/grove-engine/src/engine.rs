@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use grove_plan::RunView;
-use grove_runs::{PlannedRun, SubmittedRun, Woken, plan_of, submit};
+use crate::submission::{PlannedRun, SubmittedRun, plan_of, submit};
+use crate::waking::Woken;
 use grove_skills::Environment;
 
 use crate::calling_child;
@@ -46,9 +47,9 @@ impl Engine {
         if asked == OsStr::new(grove_exec::KEEPER) {
             return Some(grove_exec::keep());
         }
-        if asked == OsStr::new(grove_runs::DATA_CHECK) {
+        if asked == OsStr::new(crate::data_check::DATA_CHECK) {
             let schema = std::env::args_os().nth(2);
-            return Some(grove_runs::check_data(schema.as_deref().map(Path::new)));
+            return Some(crate::data_check::check_data(schema.as_deref().map(Path::new)));
         }
         // Keys of providers are in the environment: no child reads it.
         grove_exec::hide_this_process();

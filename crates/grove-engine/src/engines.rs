@@ -6,7 +6,8 @@ use grove_exec::{Capabilities, Exit, KEEPER, Keeper, Order, PROGRAMS, Program, S
 use grove_fs::programs;
 use grove_model::Providers;
 use grove_plan::UnobservedCalls;
-use grove_runs::{new_run_id, try_program};
+use crate::identity::new_run_id;
+use crate::program::try_program;
 use grove_skills::Environment;
 use grove_skills::environment_variables::PATH;
 use grove_spec::engine::Engine;

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use grove_plan::{
     Attempt, Body, CallId, Check, Contract, Event, Fact, LiveRun, NodeId, RunView, Times, Work,
 };
-use grove_runs::{Told, about};
+use crate::native::about;
+use crate::told::Told;
 use grove_spec::Digest;
 use grove_spec::money::amount;
 use grove_spec::text::counted;

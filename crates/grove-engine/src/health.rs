@@ -3,7 +3,8 @@
 
 use grove_exec::{Liveness, Owner, Seen, marked_processes};
 use grove_model::{KeySource, Provider};
-use grove_runs::{RunPlaces, Woken, wake};
+use crate::places::RunPlaces;
+use crate::waking::{Woken, wake};
 use grove_skills::Environment;
 use grove_spec::config::Settings;
 use grove_spec::text::one_line;

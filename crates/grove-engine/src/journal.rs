@@ -5,7 +5,9 @@ use std::sync::Arc;
 use grove_exec::{Liveness, Owner, now};
 use grove_fs::FileId;
 use grove_plan::{EffectKind, Fact, NodeId, RunView, Wish};
-use grove_runs::{JournalError, RunPlaces, Woken};
+use crate::ledger_key::JournalError;
+use crate::places::RunPlaces;
+use crate::waking::Woken;
 use grove_skills::Environment;
 use grove_spec::Digest;
 use grove_store::{Draft, LoadedRun, OpenRow, RunFilter, RunRow, Store, StoreError};
@@ -94,7 +96,7 @@ impl RunJournal {
 
     /// Wakes the supervisor of a run, if there is one.
     pub fn wake(&self, surroundings: &str, run: &str) {
-        grove_runs::wake(&self.places, surroundings, run);
+        crate::waking::wake(&self.places, surroundings, run);
     }
 
     /// Loads a run by the beginning of its id.
@@ -127,7 +129,7 @@ impl RunJournal {
     /// process started would end with the child.
     pub fn ensure(&self, surroundings: &str, run: &str) -> Result<Woken, EngineError> {
         if self.is_child {
-            return Ok(grove_runs::wake(&self.places, surroundings, run));
+            return Ok(crate::waking::wake(&self.places, surroundings, run));
         }
         supervising::ensure(self, surroundings, run)
     }
@@ -153,7 +155,7 @@ impl RunJournal {
     pub fn wish(&self, run: &str, wish: Wish) -> Result<(), EngineError> {
         let fact = Fact::Wanted {
             by: BY_TERMINAL.to_owned(),
-            id: grove_runs::new_run_id(),
+            id: crate::identity::new_run_id(),
             wish,
         };
         let draft = Draft {

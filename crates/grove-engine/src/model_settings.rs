@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use grove_exec::PROGRAMS;
 use grove_model::{Api, KeySource, KnownModel, Provider, Providers, Secret};
 use grove_plan::{ModelFacts, Prices};
-use grove_runs::{McpServer, NoModel, surroundings_of};
+use crate::mcp::McpServer;
+use crate::model_choice::NoModel;
+use crate::submission::surroundings_of;
 use grove_skills::{Environment, Parts, Request, World};
 use grove_spec::config::{KeyPlace, McpEntry, ModelEntry, ProviderEntry, Settings, Sourced};
 

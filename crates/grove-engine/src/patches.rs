@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use grove_exec::{AppliedPatch, Git, GitError};
 use grove_fs::undo::{After, Recording, StagedEntries};
 use grove_plan::{NodeId, NodeView, PatchView, SubmoduleWork};
-use grove_runs::ControlError;
+use crate::control::ControlError;
 use grove_skills::Environment;
 use grove_spec::text::one_line;
 

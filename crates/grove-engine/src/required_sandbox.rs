@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use grove_exec::{Held, KEEPER, Keeper, Order, Sandbox, Seclusion, StopTokens};
-use grove_runs::RunRequest;
+use crate::submission::RunRequest;
 use grove_skills::Environment;
 
 use crate::engines::NATIVE;

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 use grove_fs::approvals::Approval;
 use grove_plan::{AgentScope, LayoutRules, OnComplete, Request as RunRequest, TreeLimits, lay_out};
-use grove_runs::{
-    Above, ChildRequest, KeyOwner, RunRequest as SubmittedRequest, SubmitError, SubmitKey,
-};
+use crate::delegation::Above;
+use crate::submission::{ChildRequest, RunRequest as SubmittedRequest, SubmitError};
+use crate::submit_key::{KeyOwner, SubmitKey};
 use grove_skills::run_rules::RunRules;
 use grove_skills::{
     Environment, Library, Look, LookAgain as _, Parts, Request, Scope, Unsteady as _,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use grove_runs::write_session;
+use crate::session_file::write_session;
 
 use crate::error::EngineError;
 use crate::journal::{RunJournal, node_or_last, parts_of};

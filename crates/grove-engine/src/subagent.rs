@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use grove_catalog::disclosure::marked;
 use grove_plan::subagent_tool::{self, is_own_field};
-use grove_runs::{ChildWish, stop_run, submit, wish_for_child};
+use crate::control::{ChildWish, wish_for_child};
+use crate::delegation::stop_run;
+use crate::submission::submit;
 use grove_skills::Environment;
 use grove_skills::environment_variables::CLAUDE_CODE_SESSION_ID;
 use grove_spec::text::{counted, visible, visible_json};
@@ -455,7 +457,7 @@ impl Engine {
         if let Ok(runs) = self.journal() {
             stop_run(&runs.store, run, "a host");
             // Only a supervisor that works on this very run is woken; where there is none, the next look starts one.
-            grove_runs::wake(&runs.places, &runs.surroundings(), run);
+            crate::waking::wake(&runs.places, &runs.surroundings(), run);
         }
     }
 

@@ -12,10 +12,13 @@ use std::time::{Duration, Instant};
 use grove_catalog::disclosure::Node;
 use grove_exec::{KEEPER, Keeper, allowed_variables};
 use grove_model::{AskSettings, Secret};
-use grove_runs::{
-    Above, Delegation, GivenSkill, Models, RunPlaces, RunRequest, Skills, Supervisor,
-    SupervisorError, SupervisorOptions, Woken, wake,
-};
+use crate::delegation::{Above, Delegation};
+use crate::models::Models;
+use crate::places::RunPlaces;
+use crate::skills_of_children::{GivenSkill, Skills};
+use crate::submission::RunRequest;
+use crate::supervisor::{Supervisor, SupervisorError, SupervisorOptions};
+use crate::waking::{Woken, wake};
 use grove_skills::disclosure::{Call, Disclosure};
 use grove_skills::{Environment, Library, Request};
 use tokio_util::sync::CancellationToken;

@@ -7,7 +7,11 @@ pub use grove_plan::{
     Output, Plan, Prices, Question, REJECTED, RunView, Seen, Sign, State, StopReason, Times, Usage,
     Wish, Work, WorktreePlan, subagent_tool,
 };
-pub use grove_runs::{
-    ChildWish, PlannedRun, Recording, RunPlaces, SubmittedRun, Told, Woken, about,
-};
+pub use crate::control::ChildWish;
+pub use crate::models::Recording;
+pub use crate::native::about;
+pub use crate::places::RunPlaces;
+pub use crate::submission::{PlannedRun, SubmittedRun};
+pub use crate::told::Told;
+pub use crate::waking::Woken;
 pub use grove_store::{LoadedRun, RunFilter, RunRow};

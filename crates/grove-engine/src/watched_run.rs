@@ -6,7 +6,8 @@ use std::sync::Arc;
 use grove_plan::{
     Attempt, Body, Event, Execution, Fact, LiveRun, NodeId, Plan, Sign, State, Times, advance,
 };
-use grove_runs::{AttemptTail, LogLine, about};
+use crate::attempt_log::{AttemptTail, LogLine};
+use crate::native::about;
 
 use crate::error::EngineError;
 use crate::journal::RunJournal;

@@ -4,7 +4,7 @@
 use grove_exec::{Git, GitError, MergedPatches};
 use grove_fs::files;
 use grove_plan::{NodeId, Plan, WorktreePlan};
-use grove_runs::new_run_id;
+use crate::identity::new_run_id;
 use grove_spec::Digest;
 
 use super::ChildPatch;

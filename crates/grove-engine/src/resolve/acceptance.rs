@@ -123,7 +123,7 @@ impl ChildResolver<'_> {
             let message = format!("`{}` would review its own work", of.agent);
             return Err(EngineError::usage(message).hint("name another agent in `review.agent`"));
         }
-        grove_runs::make_reviewer(&mut found.request, of);
+        crate::submission::make_reviewer(&mut found.request, of);
         Ok(Some(found))
     }
 }

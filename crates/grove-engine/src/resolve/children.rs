@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use grove_catalog::root::Source;
 use grove_exec::Program;
 use grove_plan::{AttentionLimits, AuthorFacts, Control, Limits, NodeId, PlannedTask};
-use grove_runs::{
-    Above, ChildRequest, ListRequest, Recording, WantedModels, choose, choose_for_program,
-    choose_recorded,
-};
+use crate::delegation::Above;
+use crate::model_choice::{WantedModels, choose, choose_for_program, choose_recorded};
+use crate::models::Recording;
+use crate::submission::{ChildRequest, ListRequest};
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt_at};
 use grove_skills::run_rules::RunRules;
 use grove_skills::{Environment, Library, Look};
@@ -33,7 +33,7 @@ use crate::error::EngineError;
 use crate::model_settings::ModelSettings;
 use crate::order::RunOrder;
 use crate::skill_values::variables_of;
-use crate::told::prompt_parts;
+use crate::told_child::prompt_parts;
 
 /// The note about a commit to begin from where there is no working tree.
 pub(crate) const NO_TREE: &str = "`baseRef` has no effect without a working tree (`worktree`)";
@@ -178,7 +178,7 @@ impl ChildResolver<'_> {
         notes.extend(not_used(&agent.name, file));
         notes.extend(fresh);
         let can_write =
-            grove_runs::can_write(made.prompt.tools.as_deref(), &made.prompt.denied_tools);
+            crate::submission::can_write(made.prompt.tools.as_deref(), &made.prompt.denied_tools);
         let mut files = FilesTold::of(task, file, planned.inputs.is_none().then_some(&folder));
         if files.progress.is_some() && !can_write {
             let note = format!(

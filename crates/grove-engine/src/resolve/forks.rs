@@ -1,7 +1,8 @@
 //! Sessions as files, and conversations that children are forked from.
 
 use grove_plan::{NodeId, Parent, PlannedTask};
-use grove_runs::{ForkError, history, is_own};
+use crate::bounds::is_own;
+use crate::native::{ForkError, history};
 use grove_skills::Environment;
 use grove_spec::agent::{Agent as AgentFile, ContextMode};
 use serde_json::Value;

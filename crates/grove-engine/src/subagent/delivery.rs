@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use grove_exec::now;
 use grove_plan::{Fact, Refused, Wish};
-use grove_runs::RunReport;
+use crate::run_report::RunReport;
 use grove_spec::Digest;
 use grove_spec::text::one_line;
 use grove_store::{Draft, LoadedRun, StoreError};

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates with their layers. Crates of one layer do not know one another, but for those that [`MAY`] names.
-const LAYERS: [(&str, u8); 13] = [
+const LAYERS: [(&str, u8); 12] = [
     ("grove-spec", 0),
     ("grove-catalog", 0),
     ("grove-plan", 0),
@@ -15,29 +15,21 @@ const LAYERS: [(&str, u8); 13] = [
     ("grove-exec", 1),
     ("grove-store", 1),
     ("grove-skills", 2),
-    ("grove-runs", 2),
     ("grove-engine", 2),
     ("grove-server", 3),
     ("grove", 3),
 ];
 
 /// Arrows within a layer.
-const MAY: [(&str, &str); 5] = [
+const MAY: [(&str, &str); 4] = [
     ("grove-catalog", "grove-spec"),
     ("grove-plan", "grove-spec"),
     ("grove-engine", "grove-skills"),
-    ("grove-engine", "grove-runs"),
     ("grove", "grove-server"),
 ];
 
 /// Runs are the engine's: the edges depend on none of these.
-const BELOW_THE_ENGINE: [&str; 5] = [
-    "grove-plan",
-    "grove-store",
-    "grove-exec",
-    "grove-model",
-    "grove-runs",
-];
+const BELOW_THE_ENGINE: [&str; 4] = ["grove-plan", "grove-store", "grove-exec", "grove-model"];
 
 fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -8,10 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use grove_engine::below::grove_plan::{Fact, Limits, NodeId, Outcome, TreeLimits};
-use grove_engine::below::grove_runs::{
-    ChildRequest, RunPlaces, RunRequest, submit, surroundings_of, wake,
-};
 use grove_engine::below::grove_store::{RunFilter, Store};
+use grove_engine::below::{ChildRequest, RunRequest, submit, surroundings_of, wake};
+use grove_engine::view::RunPlaces;
 use grove_testkit::model_server::{ModelServer, Reply, Script};
 
 /// Supervisors at a time, each with surroundings of its own: all take what they find, but starts are each one's own.

@@ -248,7 +248,7 @@ both are empty lists when there is nothing."
                 .and_then(|it| it.told)
                 .unwrap_or(child.told);
             let bytes = self.store.artifact(&digest).ok().flatten()?;
-            let told: crate::Told = serde_json::from_slice(&bytes).ok()?;
+            let told: crate::told::Told = serde_json::from_slice(&bytes).ok()?;
             Some(told.message)
         });
         parts.push(format!("What it was asked:\n{}", told.unwrap_or_default()));

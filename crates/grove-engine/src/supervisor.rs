@@ -29,7 +29,8 @@ use crate::recovery;
 use crate::repository_guards::RepositoryGuards;
 use crate::submission::RunRequest;
 use crate::waking::WakeSocket;
-use crate::{JournalError, Skills};
+use crate::ledger_key::JournalError;
+use crate::skills_of_children::Skills;
 
 /// The time between two looks at all runs that no message asked for.
 const TICK: Duration = Duration::from_millis(500);

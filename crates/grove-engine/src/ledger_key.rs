@@ -4,7 +4,7 @@ use grove_fs::FsError;
 use grove_fs::spot::Spot;
 use grove_store::{SigningKey, Store, StoreError};
 
-use crate::RunPlaces;
+use crate::places::RunPlaces;
 
 /// The bytes of the secret that a key is made from.
 const SEED: usize = 32;

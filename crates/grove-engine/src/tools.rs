@@ -16,7 +16,7 @@ use grove_plan::subagent_tool::{self, Caller};
 use grove_plan::{CallId, report_of};
 use serde_json::{Value, json};
 
-use crate::Skills;
+use crate::skills_of_children::Skills;
 use crate::data_check::DataCheck;
 use crate::delegation::Delegate;
 use crate::mcp::McpTools;
