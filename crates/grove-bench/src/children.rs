@@ -7,9 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use grove_plan::{Limits, NodeId, TreeLimits};
 use grove_engine::below::{ChildRequest, RunRequest, submit, surroundings_of, wake};
 use grove_engine::view::{RunPlaces, Woken};
+use grove_plan::{Limits, NodeId, TreeLimits};
 use grove_store::{RunFilter, Store};
 use grove_testkit::agent_program::AgentProgram;
 use grove_testkit::model_server::{Delivery, ModelServer, Request, Script, ScriptedReply};

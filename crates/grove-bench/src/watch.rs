@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use grove_engine::view::RunPlaces;
 use grove_exec::{Owner, now};
 use grove_plan::{
     Attempt, Body, Call, CallId, CallOutcome, Child, EffectId, EffectKind, Fact, GroupRules, Node,
     NodeId, Plan, Turn, Usage, Work,
 };
-use grove_engine::view::RunPlaces;
 use grove_spec::Digest;
 use grove_store::{Draft, Store, Submission};
 use serde_json::json;

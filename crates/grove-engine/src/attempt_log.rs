@@ -19,7 +19,7 @@ const RECENT: u64 = 64 << 10;
 /// One line of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "log", rename_all = "camelCase")]
-pub enum LogLine {
+pub(crate) enum LogLine {
     /// Words that the model added.
     Text {
         /// The words that were added.
@@ -87,6 +87,10 @@ impl AttemptLog {
         }
     }
 
+    pub(crate) fn note(&self, text: impl Into<String>) {
+        self.write(&LogLine::Note { text: text.into() });
+    }
+
     /// Takes note of a sign of life that is not worth a line.
     pub(crate) fn touch(&self) {
         self.activity_mut().touch();
@@ -109,14 +113,14 @@ impl AttemptLog {
 
 /// The log of an attempt, read while it is written.
 #[derive(Debug)]
-pub struct AttemptTail {
+pub(crate) struct AttemptTail {
     path: PathBuf,
     file: Option<GrowingFile>,
 }
 
 impl AttemptTail {
     /// Returns the log of an attempt, whose file need not exist yet.
-    pub fn of(places: &RunPlaces, run: &str, attempt: &Attempt) -> Self {
+    pub(crate) fn of(places: &RunPlaces, run: &str, attempt: &Attempt) -> Self {
         Self {
             path: places.log(run, attempt),
             file: None,
@@ -124,12 +128,12 @@ impl AttemptTail {
     }
 
     /// Returns the milliseconds since something was last written.
-    pub fn age_ms(&self) -> u64 {
+    pub(crate) fn age_ms(&self) -> u64 {
         self.file.as_ref().map_or(0, GrowingFile::age_ms)
     }
 
     /// Returns the lines since the last call; the first call returns those at the end of the log.
-    pub fn lines(&mut self) -> Vec<LogLine> {
+    pub(crate) fn lines(&mut self) -> Vec<LogLine> {
         if self.file.is_none() {
             self.file = GrowingFile::open_near_end(&self.path, RECENT);
         }

@@ -7,6 +7,8 @@ use grove_exec::{Git, MergedPatches};
 use grove_plan::{EarlierWork, NodeId, WorkConflict, WorktreePlan};
 use grove_store::{LoadedRun, Store};
 
+use crate::worktrees::TreeError;
+
 /// The input for finding the commit that a working tree begins with.
 pub(crate) struct Beginning<'a> {
     pub(crate) git: &'a Git,
@@ -28,28 +30,29 @@ pub(crate) enum Begins {
 
 impl Beginning<'_> {
     /// Puts the patches of others together.
-    pub(crate) fn find(&self, works: &[EarlierWork]) -> Result<Begins, String> {
+    pub(crate) fn find(&self, works: &[EarlierWork]) -> Result<Begins, TreeError> {
         let base = &self.plan.base;
         if works.is_empty() {
             return Ok(Begins::At(base.clone()));
         }
         let mut patches = Vec::with_capacity(works.len());
         for work in works {
-            let stored = self.store.artifact(&work.patch).ok().flatten();
-            patches.push(stored.ok_or_else(|| format!("the patch of {} is missing", work.node))?);
+            let stored = self.store.bytes(&work.patch);
+            let missing = |_| TreeError::Missing(format!("the patch of {}", work.node));
+            patches.push(stored.map_err(missing)?);
         }
         let repository = &self.plan.repository;
         // A git that was killed may have left files here.
         let _ = grove_fs::files::remove_folder(&self.scratch);
-        grove_fs::files::make_closed_folder(&self.scratch).map_err(|error| error.to_string())?;
+        grove_fs::files::make_closed_folder(&self.scratch)?;
         let merged = self.git.merged(repository, base, &patches, &self.scratch);
         let _ = grove_fs::files::remove_folder(&self.scratch);
-        match merged.map_err(|error| error.to_string())? {
+        match merged? {
             MergedPatches::Tree(tree) => {
                 let names: Vec<&str> = works.iter().map(|work| work.node.as_str()).collect();
                 let message = format!("work of {}", names.join(", "));
                 let commit = self.git.commit_on(repository, base, &tree, &message);
-                commit.map(Begins::At).map_err(|error| error.to_string())
+                Ok(Begins::At(commit?))
             }
             MergedPatches::Conflict { at, with, files } => {
                 let of = self.in_conflict(works, at, &with);

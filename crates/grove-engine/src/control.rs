@@ -1,10 +1,11 @@
 //! Wishes about a child that was started before: to pause, to go on, to receive a message, to have its answer.
 
-use grove_exec::{Program, now};
+use grove_exec::Program;
 use grove_plan::{Execution, Fact, NodeId, Refused, Wish};
 use grove_spec::Digest;
-use grove_store::{Draft, LoadedRun, Store, StoreError};
+use grove_store::{LoadedRun, Store, StoreError};
 
+use crate::driving::draft;
 use crate::identity::new_run_id;
 
 /// A wish for one child.
@@ -64,7 +65,7 @@ pub enum ControlError {
 }
 
 /// Records a wish for a child of a run. If none is named, it is the only child that the wish can be for.
-pub fn wish_for_child(
+pub(crate) fn wish_for_child(
     store: &Store,
     run: &LoadedRun,
     named: Option<&NodeId>,
@@ -118,18 +119,8 @@ pub fn wish_for_child(
             answer: stored(answer),
         },
     };
-    let fact = Fact::Wanted {
-        by: by.to_owned(),
-        id: new_run_id(),
-        wish,
-    };
-    let draft = Draft {
-        fact,
-        artifacts,
-        at: now(),
-    };
-    match store.append(&run.id, draft) {
-        Ok(_) => Ok(node),
+    match record_wish(store, &run.id, by, wish, artifacts) {
+        Ok(()) => Ok(node),
         Err(StoreError::Refused(refused)) => Err(ControlError::Refused(refused)),
         Err(error) => Err(ControlError::Store(error)),
     }
@@ -165,4 +156,25 @@ fn meant(run: &LoadedRun, wish: &ChildWish) -> Result<NodeId, ControlError> {
         [one] => Ok(one.clone()),
         _ => Err(ControlError::Several { run, names }),
     }
+}
+
+/// Tells a run to stop; one that is over stays as it is.
+pub(crate) fn stop_run(store: &Store, run: &str, by: &str, now: bool) {
+    let _ = record_wish(store, run, by, Wish::Stop { now }, Vec::new());
+}
+
+/// Records a wish for a run.
+pub(crate) fn record_wish(
+    store: &Store,
+    run: &str,
+    by: &str,
+    wish: Wish,
+    artifacts: Vec<Vec<u8>>,
+) -> Result<(), StoreError> {
+    let fact = Fact::Wanted {
+        by: by.to_owned(),
+        id: new_run_id(),
+        wish,
+    };
+    store.append(run, draft(fact, artifacts)).map(drop)
 }

@@ -1,8 +1,8 @@
 //! Wishes for runs and children that were started before: pause, continue, steer, answer, stop, run again.
 
-use grove_plan::{NodeId, NodeState, Wish};
 use crate::control::{ChildWish, ControlError, wish_for_child};
 use crate::submission::{SubmittedRun, submit_again};
+use grove_plan::{NodeId, NodeState, Wish};
 
 use crate::calling_child::require_own;
 use crate::error::EngineError;
@@ -50,12 +50,22 @@ pub struct WishedChild {
 impl RunJournal {
     /// Records a wish of the person for a child, `RUN` or `RUN.NODE`, and wakes its supervisor.
     pub fn want(&self, given: &str, wish: ChildWish) -> Result<WishedChild, EngineError> {
+        require_own(self, &self.find(parts_of(given).0)?)?;
+        self.want_by(given, BY_TERMINAL, wish)
+    }
+
+    /// The same for a caller that may do it, under its name.
+    pub(crate) fn want_by(
+        &self,
+        given: &str,
+        by: &str,
+        wish: ChildWish,
+    ) -> Result<WishedChild, EngineError> {
         let (run, node) = parts_of(given);
         let loaded = self.load(run)?;
-        require_own(self, &loaded.id)?;
         let is_pause = wish == ChildWish::Pause;
-        let node = wish_for_child(&self.store, &loaded, node.as_ref(), BY_TERMINAL, wish)?;
-        self.ensure(&self.surroundings(), &loaded.id)?;
+        let node = wish_for_child(&self.store, &loaded, node.as_ref(), by, wish)?;
+        self.have_done(&loaded.id)?;
         if is_pause {
             self.require_told_to_stop(&loaded.id)?;
         }
@@ -65,14 +75,25 @@ impl RunJournal {
         })
     }
 
-    /// Tells a run to stop. Returns its state in words if it has ended already.
+    /// Tells a run of the person to stop.
     pub fn stop(&self, given: &str, now: bool) -> Result<StopOutcome, EngineError> {
+        let id = self.find(given)?;
+        require_own(self, &id)?;
+        self.stop_by(&id, BY_TERMINAL, now)
+    }
+
+    /// Tells a run to stop, for a caller that may do it. One that is over stays as it is.
+    pub(crate) fn stop_by(
+        &self,
+        given: &str,
+        by: &str,
+        now: bool,
+    ) -> Result<StopOutcome, EngineError> {
         let loaded = self.load(given)?;
-        require_own(self, &loaded.id)?;
         let ended = loaded.state.ended.map(|_| loaded.state.shown().to_owned());
         if ended.is_none() {
-            self.wish(&loaded.id, Wish::Stop { now })?;
-            self.ensure(&self.surroundings(), &loaded.id)?;
+            self.wish_by(&loaded.id, by, Wish::Stop { now })?;
+            self.have_done(&loaded.id)?;
             self.require_told_to_stop(&loaded.id)?;
         }
         Ok(StopOutcome {

@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::schema_bounds;
 
 /// The argument with which this program is started to check data.
-pub const DATA_CHECK: &str = "__check-data";
+pub(crate) const DATA_CHECK: &str = "__check-data";
 /// Seconds of computing that a check may take.
 const MOST_SECONDS: u64 = 2;
 /// Milliseconds that it may take on a machine that is busy.
@@ -169,7 +169,7 @@ fn is_out_of_time(exit: &Exit) -> bool {
 }
 
 /// Checks the data in a file and prints its faults. A process that is started for this does nothing else.
-pub fn check_data(file: Option<&Path>) -> ExitCode {
+pub(crate) fn check_data(file: Option<&Path>) -> ExitCode {
     for (resource, most) in [
         (Resource::Core, 0),
         (Resource::Cpu, MOST_SECONDS),

@@ -6,19 +6,35 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use grove_exec::{Exit, Keeper, Order, StopTokens, Why, allowed_variables, end_marked};
-use grove_fs::{atomic, files};
-use grove_plan::{CheckEnd, Delivered, EffectId, RunView};
+use grove_exec::{ExecError, Keeper, Order, StopTokens, allowed_variables, end_marked};
+use grove_fs::{FsError, atomic, files};
+use grove_plan::{CheckEnd, Delivered, EffectId, Outcome};
 use grove_spec::Digest;
-use grove_store::{LoadedRun, Store};
+use grove_store::{LoadedRun, Store, StoreError};
 
-use crate::submission::RunRequest;
-use crate::supervisor::blocking;
+use crate::envelope::RunEnvelope;
+use crate::error::with_causes;
+use crate::journal::view_of;
+use crate::supervisor::{DoneEffect, blocking};
+use crate::verify::end_of;
 
 /// The time between asking the command to end and ending it.
 const GRACE_MS: u64 = 500;
 /// The time within which the processes of an earlier try are ended.
 const MOST_ENDING: Duration = Duration::from_secs(4);
+
+/// The reason why a result was not given to the command.
+#[derive(Debug, thiserror::Error)]
+enum DeliveryError {
+    #[error("nobody is waiting for it to end")]
+    NotWaited,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Files(#[from] FsError),
+    #[error(transparent)]
+    NotRun(#[from] ExecError),
+}
 
 /// The input of one delivery.
 pub(crate) struct Delivering<'a> {
@@ -35,53 +51,45 @@ pub(crate) struct Delivering<'a> {
 }
 
 impl Delivering<'_> {
-    /// Runs the command, and returns how it ended and what it printed.
-    pub(crate) async fn run(&self) -> (Delivered, Vec<u8>) {
-        let (end, printed) = match self.tell().await {
-            Ok(done) => done,
-            Err(why) => (CheckEnd::NotStarted(why), Vec::new()),
-        };
+    /// Runs the command to its end.
+    pub(crate) async fn run(&self) -> DoneEffect {
+        let mut printed = Vec::new();
+        let end = self.tell(&mut printed).await;
+        let end = end.unwrap_or_else(|error| CheckEnd::NotStarted(with_causes(&error)));
         let _ = files::remove_folder(&self.temporary);
         let output = Digest::of(&printed);
-        (Delivered { end, output }, printed)
+        let outcome = Outcome::Delivered(Delivered { end, output });
+        DoneEffect::with(outcome, vec![printed])
     }
 
-    async fn tell(&self) -> Result<(CheckEnd, Vec<u8>), String> {
+    async fn tell(&self, printed: &mut Vec<u8>) -> Result<CheckEnd, DeliveryError> {
         if self.epoch > 1 {
             let mark = self.mark.clone();
             let ended = tokio::task::spawn_blocking(move || end_marked(&mark, MOST_ENDING));
             let _ = ended.await;
         }
         let order = blocking(|| self.order())?;
-        let ended = self.keeper.run(&order, self.stop, |_| {}).await;
-        let ended = ended.map_err(|error| error.to_string())?;
-        let end = match (ended.report.why, ended.report.exit) {
-            (_, Exit::NotStarted(why)) => CheckEnd::NotStarted(why),
-            (Why::TimedOut, _) => CheckEnd::TimedOut,
-            (_, Exit::Code(code)) => CheckEnd::Code(code),
-            (_, Exit::Signal(signal)) => CheckEnd::Signal(signal),
-        };
-        Ok((end, ended.output.text().into_bytes()))
+        let ended = self.keeper.run(&order, self.stop, |_| {}).await?;
+        *printed = ended.output.text().into_bytes();
+        Ok(end_of(ended.report))
     }
 
     /// Returns the command to run, with its input in a file.
-    fn order(&self) -> Result<Order, String> {
-        let loaded = self.store.load(self.run);
-        let loaded = loaded.map_err(|error| error.to_string())?;
+    fn order(&self) -> Result<Order, DeliveryError> {
+        let loaded = self.store.load(self.run)?;
         let on_complete = loaded.plan.on_complete.clone();
-        let on_complete = on_complete.ok_or("nobody is waiting for it to end")?;
-        let said = |error: grove_fs::FsError| error.to_string();
-        files::make_closed_folder(&self.temporary).map_err(said)?;
+        let on_complete = on_complete.ok_or(DeliveryError::NotWaited)?;
+        files::make_closed_folder(&self.temporary)?;
         let input = self.temporary.join("run.json");
-        atomic::write_mode(&input, self.told(&loaded).as_bytes(), 0o600).map_err(said)?;
+        atomic::write_mode(&input, self.told(&loaded).as_bytes(), 0o600)?;
         let mut command = ["/bin/sh", "-c", "exec \"$@\" < \"$0\""]
             .map(str::to_owned)
             .to_vec();
         command.push(input.to_string_lossy().into_owned());
         command.extend(on_complete.command.iter().cloned());
         // The folder in which the run was asked for may be gone by now.
-        let request: Option<RunRequest> = serde_json::from_str(&loaded.request).ok();
-        let folder = request.map(|request| request.folder);
+        let envelope = RunEnvelope::read(&loaded.envelope).ok();
+        let folder = envelope.map(|envelope| envelope.folder);
         let folder = folder.filter(|folder| files::is_folder(folder));
         let folder = folder.unwrap_or_else(|| self.temporary.clone());
         Ok(Order {
@@ -95,12 +103,8 @@ impl Delivering<'_> {
 
     /// Returns the run as JSON, with the name of this delivery.
     fn told(&self, loaded: &LoadedRun) -> String {
-        let texts = |digest: &Digest| {
-            let bytes = self.store.artifact(digest).ok().flatten()?;
-            Some(String::from_utf8_lossy(&bytes).into_owned())
-        };
-        let view = RunView::of(&loaded.id, &loaded.plan, &loaded.state, &texts);
-        let mut told = serde_json::to_value(view.bounded(&loaded.plan)).unwrap_or_default();
+        let view = view_of(self.store, loaded);
+        let mut told = serde_json::to_value(view).unwrap_or_default();
         if let Some(fields) = told.as_object_mut() {
             let name = format!("{}/{}", self.run, self.effect);
             fields.insert("delivery".to_owned(), name.into());

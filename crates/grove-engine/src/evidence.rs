@@ -5,20 +5,21 @@ use std::path::{Path, PathBuf};
 
 use grove_exec::{CallEffect, Git, Program};
 use grove_plan::{
-    Body, Fact, Facts, FoundReport, NodeId, Output, Report, ReviewVerdict, SeenCommand, TreeBefore,
+    Fact, Facts, FoundReport, NodeId, Output, Report, ReviewVerdict, SeenCommand, TreeBefore,
     report_in, report_of, tests_not_found,
 };
 use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 use serde_json::{Value, json};
 
+use crate::told::Told;
 use crate::tools::ACCEPTANCE_REPORT;
 
 /// The most bytes of a change that a reviewer is shown.
 const MOST_DIFF: usize = 48 << 10;
 
 /// A child whose work is judged.
-pub(crate) struct Work<'a> {
+pub(crate) struct JudgedWork<'a> {
     pub(crate) store: &'a Store,
     pub(crate) run: &'a LoadedRun,
     pub(crate) node: &'a NodeId,
@@ -48,7 +49,7 @@ pub(crate) fn look(git: &Git, folder: &Path, scratch: &Path) -> TreeBefore {
     TreeBefore { tree, staged }
 }
 
-impl Work<'_> {
+impl JudgedWork<'_> {
     /// Returns the files before it and now; none if version control does not know them.
     pub(crate) fn trees(&self) -> Option<Trees> {
         let child = self.run.plan.child(self.node)?;
@@ -126,7 +127,8 @@ impl Work<'_> {
             match &event.fact {
                 Fact::Called { of, call, .. } if of.node == *self.node => {
                     let id = (of.clone(), call.id.clone());
-                    match effect_of(engine, &call.tool, &self.value(&call.arguments)) {
+                    let arguments = self.store.value(&call.arguments).unwrap_or_default();
+                    match effect_of(engine, &call.tool, &arguments) {
                         CallEffect::Command(line) => {
                             running.insert(id, commands.len());
                             commands.push(SeenCommand {
@@ -184,7 +186,8 @@ impl Work<'_> {
                         && of(whose.n)
                         && call.tool == ACCEPTANCE_REPORT =>
                     {
-                        Some(report_of(&self.value(&call.arguments)))
+                        let arguments = self.store.value(&call.arguments);
+                        Some(report_of(&arguments.unwrap_or_default()))
                     }
                     _ => None,
                 });
@@ -206,24 +209,13 @@ impl Work<'_> {
     /// Returns the report in a child's last words, else the one in the file that it wrote its answer to.
     fn report_said(&self, output: &Output) -> FoundReport {
         let found = |digest: &Option<Digest>| {
-            let bytes = self.store.artifact(digest.as_ref()?).ok().flatten()?;
-            Some(report_in(&String::from_utf8_lossy(&bytes)))
+            let text = self.store.text(digest.as_ref()?).ok()?;
+            Some(report_in(&text))
         };
         let said = found(&output.text).unwrap_or_else(|| report_in(""));
         match found(&output.written) {
             Some(written) if said.report.is_none() && !written.is_absent() => written,
             _ => said,
-        }
-    }
-
-    fn value(&self, body: &Body) -> Value {
-        match body {
-            Body::Inline(value) => value.clone(),
-            Body::Artifact(digest) => {
-                let bytes = self.store.artifact(digest).ok().flatten();
-                let bytes = bytes.unwrap_or_default();
-                serde_json::from_slice(&bytes).unwrap_or_default()
-            }
         }
     }
 
@@ -247,8 +239,7 @@ both are empty lists when there is nothing."
                 .first()
                 .and_then(|it| it.told)
                 .unwrap_or(child.told);
-            let bytes = self.store.artifact(&digest).ok().flatten()?;
-            let told: crate::told::Told = serde_json::from_slice(&bytes).ok()?;
+            let told: Told = self.store.json(&digest).ok()?;
             Some(told.message)
         });
         parts.push(format!("What it was asked:\n{}", told.unwrap_or_default()));

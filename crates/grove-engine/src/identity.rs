@@ -27,7 +27,7 @@ pub fn new_run_id() -> String {
 }
 
 /// Returns a token that cannot be guessed. Only its hash is stored.
-pub fn new_owner_token() -> String {
+pub(crate) fn new_owner_token() -> String {
     let bytes = chance::<24>();
     let digit = |byte: &u8| DIGITS.get(usize::from(byte & 31)).copied();
     bytes.iter().filter_map(digit).map(char::from).collect()

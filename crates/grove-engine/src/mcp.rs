@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use grove_exec::{Keeper, Order, StopTokens};
-use grove_fs::files;
+use grove_fs::{FsError, files};
 use grove_model::{Secret, ToolDefinition};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, Tool};
 use rmcp::service::{RunningService, serve_client};
@@ -23,6 +23,9 @@ use tokio::net::unix::pipe;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::task::AbortOnDropHandle;
+
+use crate::error::with_causes;
+use crate::tools::ToolResult;
 
 /// The prefix of an entry in an agent's list that names a server.
 pub(crate) const MCP: &str = "mcp:";
@@ -50,6 +53,27 @@ pub struct McpServer {
     pub command: Vec<String>,
     /// Variables that only this server is given.
     pub environment: Vec<(String, Secret)>,
+}
+
+/// The reason why a server did not do what was asked of it.
+#[derive(Debug, thiserror::Error)]
+enum McpError {
+    #[error("the server is not there")]
+    Gone,
+    #[error("the server wrote more than {MOST_WRITTEN} bytes and was ended")]
+    WroteTooMuch,
+    #[error("the server did not answer: {0}")]
+    NoAnswer(ServiceError),
+    #[error("it was not ready within {0} s")]
+    Late(f64),
+    #[error("{}", with_causes(.0))]
+    Files(#[from] FsError),
+    #[error("{0}")]
+    Pipe(std::io::Error),
+    #[error("it does not speak MCP: {0}")]
+    NotMcp(String),
+    #[error("it does not say which tools it has: {0}")]
+    NoTools(ServiceError),
 }
 
 /// The parts that are needed to start a child's servers.
@@ -136,8 +160,8 @@ impl McpTools {
                     notes.extend(all.take(server, &tools, offered));
                     *of_child.running.lock().await = Some(running);
                 }
-                Err(why) => notes.push(format!(
-                    "the MCP server `{}` is not there: {why}",
+                Err(error) => notes.push(format!(
+                    "the MCP server `{}` is not there: {error}",
                     server.name
                 )),
             }
@@ -217,16 +241,20 @@ impl McpTools {
         name: &str,
         arguments: &Value,
         stop: &StopTokens,
-    ) -> Option<Result<String, String>> {
+    ) -> Option<ToolResult> {
         let tool = self.find(name)?;
         let server = self.servers.get(tool.server)?;
         let limit = self.place.limit;
         let called = tokio::time::timeout(limit, self.call_of(server, tool, arguments));
         Some(tokio::select! {
-            called = called => called.unwrap_or_else(|_| {
-                Err(format!("[timed out after {} s]", limit.as_secs_f64()))
-            }),
-            () = stop.soft.cancelled() => Err("[stopped]".to_owned()),
+            called = called => match called {
+                Ok(Ok(result)) => result,
+                Ok(Err(error)) => ToolResult::failed(error.to_string()),
+                Err(_) => {
+                    ToolResult::failed(format!("[timed out after {} s]", limit.as_secs_f64()))
+                }
+            },
+            () = stop.soft.cancelled() => ToolResult::failed("[stopped]"),
         })
     }
 
@@ -235,30 +263,32 @@ impl McpTools {
         server: &ServerOfChild,
         tool: &McpTool,
         arguments: &Value,
-    ) -> Result<String, String> {
+    ) -> Result<ToolResult, McpError> {
         let mut slot = server.running.lock().await;
         if slot.as_ref().is_none_or(|it| it.client.is_closed()) {
             // The old server has to be gone before the new one begins.
             *slot = None;
             *slot = Some(self.place.start(&server.server).await?.0);
         }
-        let running = slot.as_ref().ok_or("the server is not there")?;
+        let running = slot.as_ref().ok_or(McpError::Gone)?;
         running.written.store(0, Ordering::Relaxed);
         let mut request = CallToolRequestParams::new(tool.own_name.clone());
         if let Value::Object(arguments) = arguments {
             request = request.with_arguments(arguments.clone());
         }
         match running.client.peer().call_tool(request).await {
-            Ok(result) => told(&result),
-            Err(ServiceError::McpError(error)) => Err(error.message.into_owned()),
+            Ok(result) => Ok(told(&result)),
+            Err(ServiceError::McpError(error)) => {
+                Ok(ToolResult::failed(error.message.into_owned()))
+            }
             Err(error) => {
                 let is_ended = running.stop.is_told();
                 // The next call of a tool starts the server anew.
                 *slot = None;
                 Err(if is_ended {
-                    format!("the server wrote more than {MOST_WRITTEN} bytes and was ended")
+                    McpError::WroteTooMuch
                 } else {
-                    format!("the server did not answer: {error}")
+                    McpError::NoAnswer(error)
                 })
             }
         }
@@ -267,24 +297,23 @@ impl McpTools {
 
 impl McpPlace {
     /// Starts a server and asks for its tools.
-    async fn start(&self, server: &McpServer) -> Result<(RunningServer, Vec<Tool>), String> {
+    async fn start(&self, server: &McpServer) -> Result<(RunningServer, Vec<Tool>), McpError> {
         let limit = self.limit.min(LONGEST_START);
         let started = tokio::time::timeout(limit, self.start_unbounded(server)).await;
-        let late = || Err(format!("it was not ready within {} s", limit.as_secs_f64()));
-        started.unwrap_or_else(|_| late())
+        started.unwrap_or_else(|_| Err(McpError::Late(limit.as_secs_f64())))
     }
 
     async fn start_unbounded(
         &self,
         server: &McpServer,
-    ) -> Result<(RunningServer, Vec<Tool>), String> {
+    ) -> Result<(RunningServer, Vec<Tool>), McpError> {
         let input = self.pipes.join(format!("{}.in", file_name(&server.name)));
-        files::make_closed_folder(&self.pipes).map_err(|error| error.to_string())?;
-        files::make_pipe(&input).map_err(|error| error.to_string())?;
+        files::make_closed_folder(&self.pipes)?;
+        files::make_pipe(&input)?;
         let sender = pipe::OpenOptions::new()
             .read_write(true)
             .open_sender(&input)
-            .map_err(|error| error.to_string())?;
+            .map_err(McpError::Pipe)?;
         // The input of the process carries a keeper's orders, so the server reads from a named pipe; its complaints go nowhere,
         // because they must not stand in the middle of a message.
         let mut command = ["/bin/sh", "-c", "exec \"$@\" <\"$0\" 2>/dev/null"]
@@ -334,10 +363,9 @@ impl McpPlace {
         let transport = AsyncRwTransport::<RoleClient, _, _>::new(output, sender)
             .with_max_line_length(MOST_MESSAGE);
         let client = serve_client((), transport).await;
-        let client = client.map_err(|error| format!("it does not speak MCP: {error}"))?;
+        let client = client.map_err(|error| McpError::NotMcp(error.to_string()))?;
         let tools = client.peer().list_all_tools().await;
-        let tools =
-            tools.map_err(|error| format!("it does not say which tools it has: {error}"))?;
+        let tools = tools.map_err(McpError::NoTools)?;
         let running = RunningServer {
             client,
             written,
@@ -349,7 +377,7 @@ impl McpPlace {
 }
 
 /// Returns a result as the text that a model reads.
-fn told(result: &CallToolResult) -> Result<String, String> {
+fn told(result: &CallToolResult) -> ToolResult {
     let mut parts: Vec<String> = result.content.iter().map(part).collect();
     if let (true, Some(value)) = (parts.is_empty(), &result.structured_content) {
         parts.push(value.to_string());
@@ -361,10 +389,9 @@ fn told(result: &CallToolResult) -> Result<String, String> {
         text.truncate(end);
         let _ = write!(text, "\n[{rest} more bytes were cut off]");
     }
-    if result.is_error == Some(true) {
-        Err(text)
-    } else {
-        Ok(text)
+    ToolResult {
+        text,
+        is_error: result.is_error == Some(true),
     }
 }
 
@@ -416,15 +443,12 @@ mod tests {
         let text = |text: &str| ContentBlock::text(text);
         let long = told(&CallToolResult::success(vec![text(
             &"ü".repeat(MOST_RESULT),
-        )]))
-        .unwrap();
-        assert!(long.ends_with("[65536 more bytes were cut off]"));
-        assert!(long.len() < MOST_RESULT + 100);
-        let several = CallToolResult::success(vec![text("a"), text("b")]);
-        assert_eq!(told(&several), Ok("a\nb".to_owned()));
-        assert_eq!(
-            told(&CallToolResult::error(vec![text("no")])),
-            Err("no".to_owned())
-        );
+        )]));
+        assert!(long.text.ends_with("[65536 more bytes were cut off]"));
+        assert!(long.text.len() < MOST_RESULT + 100);
+        let several = told(&CallToolResult::success(vec![text("a"), text("b")]));
+        assert_eq!((several.text.as_str(), several.is_error), ("a\nb", false));
+        let failed = told(&CallToolResult::error(vec![text("no")]));
+        assert_eq!((failed.text.as_str(), failed.is_error), ("no", true));
     }
 }

@@ -16,7 +16,7 @@ const RECORDED: &str = "recorded/model";
 
 /// The sources from which the models of a child are chosen.
 #[derive(Debug, Default)]
-pub struct WantedModels<'a> {
+pub(crate) struct WantedModels<'a> {
     /// The model that the request, the step or the agent names.
     pub named: Option<&'a str>,
     /// The model of the child or of the conversation that asks.
@@ -33,7 +33,7 @@ pub struct WantedModels<'a> {
 
 /// The models of a child, in the order in which they are tried.
 #[derive(Debug, Default, PartialEq)]
-pub struct ChosenModels {
+pub(crate) struct ChosenModels {
     /// Their names, as `provider/id[:thinking]`.
     pub names: Vec<String>,
     /// The known facts of each model.
@@ -60,7 +60,10 @@ pub enum NoModel {
 }
 
 /// Chooses the models of a child of the built-in engine.
-pub fn choose(providers: &Providers, wanted: &WantedModels<'_>) -> Result<ChosenModels, NoModel> {
+pub(crate) fn choose(
+    providers: &Providers,
+    wanted: &WantedModels<'_>,
+) -> Result<ChosenModels, NoModel> {
     if providers.ready().next().is_none() && !wanted.is_below {
         return Err(NoModel::NoProvider);
     }
@@ -83,7 +86,7 @@ pub fn choose(providers: &Providers, wanted: &WantedModels<'_>) -> Result<Chosen
 
 /// Chooses the models of an agent program: those that a provider here has, or what the names mean to the program. `engine`
 /// is the name that the program was chosen by.
-pub fn choose_for_program(
+pub(crate) fn choose_for_program(
     providers: &Providers,
     wanted: &WantedModels<'_>,
     program: &Program,
@@ -127,7 +130,7 @@ pub fn choose_for_program(
 }
 
 /// Returns the model of a child that is answered from a recording, which needs no provider.
-pub fn choose_recorded(wanted: &WantedModels<'_>) -> ChosenModels {
+pub(crate) fn choose_recorded(wanted: &WantedModels<'_>) -> ChosenModels {
     let name = wanted.firsts().next().unwrap_or(RECORDED);
     ChosenModels {
         names: vec![name.to_owned()],

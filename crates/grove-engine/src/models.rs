@@ -6,17 +6,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use grove_exec::{Exit, Keeper, Order, Program, StopTokens};
+use grove_exec::{ExecError, Exit, Keeper, Order, Program, StopTokens};
 use grove_fs::append::AppendedFile;
-use grove_fs::files;
+use grove_fs::{FsError, files};
 use grove_model::{
-    Api, AskSettings, FoundModel, HttpModel, KeySource, ModelClient, Network, Places, Player,
-    Provider, Providers, Recorder, RecordingSink, Relay, Secret, Tape, Thinking,
+    Api, AskSettings, FoundModel, HttpModel, KeyError, KeySource, ModelClient, Network, Places,
+    Player, Provider, Providers, Recorder, RecordingSink, Relay, ReplayError, Secret, Tape,
+    Thinking,
 };
 use grove_plan::{Cause, ModelFailure};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 
+use crate::error::with_causes;
 use crate::program::OWN_MODEL;
 
 /// The most bytes of a recording.
@@ -44,8 +46,8 @@ pub enum Recording {
 }
 
 impl Recording {
-    /// Returns the reason why a run could not be answered from it.
-    pub fn check(&self) -> Result<(), String> {
+    /// Refuses a recording from which no run could be answered.
+    pub(crate) fn check(&self) -> Result<(), RecordingError> {
         match self {
             Self::Replay { file, strict } => tape_in(file, *strict).map(drop),
             Self::Record(_) => Ok(()),
@@ -53,28 +55,54 @@ impl Recording {
     }
 }
 
-fn tape_in(file: &Path, strict: bool) -> Result<Tape, String> {
-    let bytes = files::read_bounded(file, MOST_RECORDED);
-    let bytes = bytes.map_err(|error| format!("{error}: {}", error.source))?;
-    let tape = Tape::read(BufReader::new(bytes.as_slice()), strict);
-    tape.map_err(|error| error.to_string())
+/// The reason why a recording cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RecordingError {
+    #[error("{}", with_causes(.0))]
+    Files(#[from] FsError),
+    #[error(transparent)]
+    Tape(#[from] ReplayError),
+}
+
+/// The reason why there is no key.
+#[derive(Debug, thiserror::Error)]
+#[error("provider `{provider}`: {source}")]
+pub(crate) struct NoKey {
+    provider: String,
+    source: KeyError,
+}
+
+/// The reason why a command printed no key.
+#[derive(Debug, thiserror::Error)]
+enum KeyCommandError {
+    #[error(transparent)]
+    NotRun(#[from] ExecError),
+    #[error("it failed with code {0}")]
+    Code(i32),
+    #[error("it was ended by signal {0}")]
+    Signal(i32),
+    #[error("{0}")]
+    NotStarted(String),
+}
+
+fn tape_in(file: &Path, strict: bool) -> Result<Tape, RecordingError> {
+    let bytes = files::read_bounded(file, MOST_RECORDED)?;
+    Ok(Tape::read(BufReader::new(bytes.as_slice()), strict)?)
 }
 
 /// A model that can be asked.
-pub struct ModelSource {
+pub(crate) struct ModelSource {
     /// The client that asks it.
     pub client: Arc<dyn ModelClient>,
     /// The model's own id.
     pub id: String,
     /// The level at which it thinks.
     pub thinking: Option<Thinking>,
-    /// Values that must not be shown.
-    pub secrets: Vec<Secret>,
 }
 
 /// A model's name as an agent program means it.
 #[derive(Debug, PartialEq)]
-pub enum NamedModel<'a> {
+pub(crate) enum NamedModel<'a> {
     /// The program finds it by itself, with its own login.
     OfProgram,
     /// A provider of ours has it, and the program can ask there.
@@ -96,7 +124,7 @@ pub struct NotSpoken {
 /// Finds out where an agent program is to ask for a model. A name that no provider here has is the program's own, and so is
 /// one with a vendor whose key is not here, where the program names its own models so. A model of a provider that the
 /// program cannot ask is refused: with its own login the program would ask another provider.
-pub fn named_model<'a>(
+pub(crate) fn named_model<'a>(
     providers: &'a Providers,
     program: &Program,
     name: &str,
@@ -140,7 +168,7 @@ pub(crate) struct ProgramModel {
 
 /// The providers, keys and settings with which models are asked.
 #[derive(Debug)]
-pub struct Models {
+pub(crate) struct Models {
     providers: Providers,
     variables: BTreeMap<String, String>,
     network: Arc<Network>,
@@ -153,7 +181,7 @@ pub struct Models {
 
 impl Models {
     /// Takes the providers of a configuration, and the variables that may hold their keys and addresses.
-    pub fn new(
+    pub(crate) fn new(
         configured: Vec<Provider>,
         variables: BTreeMap<String, String>,
         settings: AskSettings,
@@ -171,7 +199,7 @@ impl Models {
     }
 
     /// Returns the model of a name, which is `provider/id[:thinking]`; `idle` is the longest silence that it may keep.
-    pub async fn source(
+    pub(crate) async fn source(
         &self,
         name: &str,
         idle: Option<Duration>,
@@ -179,25 +207,17 @@ impl Models {
         places: &Places,
     ) -> Result<ModelSource, Cause> {
         if let Some(Recording::Replay { file, strict }) = recording {
-            let player = self.player(file, *strict, places).map_err(input)?;
+            let player = self.player(file, *strict, places).map_err(Cause::input)?;
             let (id, thinking) = self.id_of(name);
             return Ok(ModelSource {
                 client: Arc::new(player),
                 id,
                 thinking,
-                secrets: Vec::new(),
             });
         }
-        let found = self
-            .providers
-            .find(name, None)
-            .map_err(|error| input(error.to_string()))?;
+        let found = self.providers.find(name, None).map_err(Cause::input)?;
         let key = self.key(found.provider).await.map_err(without_key)?;
-        let secrets = key.clone().into_iter().collect();
-        let endpoint = found
-            .provider
-            .endpoint(key)
-            .map_err(|error| input(error.to_string()))?;
+        let endpoint = found.provider.endpoint(key).map_err(Cause::input)?;
         let network = Arc::clone(&self.network);
         let mut settings = self.settings.clone();
         if let Some(idle) = idle {
@@ -207,9 +227,9 @@ impl Models {
         let model = HttpModel::new(network, endpoint, settings);
         let client: Arc<dyn ModelClient> = match recording {
             Some(Recording::Record(file)) => {
-                let sink = RecordingFile::open(file).map_err(input)?;
+                let sink = RecordingFile::open(file).map_err(Cause::input)?;
                 let recorder = Recorder::new(model, sink, places.clone());
-                Arc::new(recorder.map_err(|error| input(error.to_string()))?)
+                Arc::new(recorder.map_err(Cause::input)?)
             }
             _ => Arc::new(model),
         };
@@ -217,7 +237,6 @@ impl Models {
             client,
             id: found.id,
             thinking: found.thinking,
-            secrets,
         })
     }
 
@@ -232,7 +251,7 @@ impl Models {
         if let Some(Recording::Replay { file, strict }) = recording
             && let Some(api) = self.api_of(program, name)
         {
-            let player = self.player(file, *strict, places).map_err(input)?;
+            let player = self.player(file, *strict, places).map_err(Cause::input)?;
             let (id, thinking) = self.id_of(name);
             return Ok(ProgramModel {
                 id: (name != OWN_MODEL).then_some(id),
@@ -241,7 +260,7 @@ impl Models {
             });
         }
         let named = named_model(&self.providers, program, name, None);
-        let named = named.map_err(|error| input(error.to_string()))?;
+        let named = named.map_err(Cause::input)?;
         let NamedModel::OfProvider(found) = named else {
             return Ok(ProgramModel {
                 id: (name != OWN_MODEL).then(|| name.to_owned()),
@@ -250,13 +269,13 @@ impl Models {
         };
         let key = self.key(found.provider).await.map_err(without_key)?;
         let endpoint = found.provider.endpoint(key);
-        let endpoint = endpoint.map_err(|error| input(error.to_string()))?;
+        let endpoint = endpoint.map_err(Cause::input)?;
         let network = Arc::clone(&self.network);
         let mut relay = Relay::new(network, endpoint, self.settings.deadlines);
         if let Some(Recording::Record(file)) = recording {
-            let sink = Arc::new(RecordingFile::open(file).map_err(input)?);
+            let sink = Arc::new(RecordingFile::open(file).map_err(Cause::input)?);
             let recorded = relay.recording_to(sink, places.clone());
-            relay = recorded.map_err(|error| input(error.to_string()))?;
+            relay = recorded.map_err(Cause::input)?;
         }
         Ok(ProgramModel {
             thinking: found.thinking.map(|level| level.word().to_owned()),
@@ -274,7 +293,7 @@ impl Models {
     }
 
     /// Returns a player of a recording. All children of a run share one tape.
-    fn player(&self, file: &Path, strict: bool, places: &Places) -> Result<Player, String> {
+    fn player(&self, file: &Path, strict: bool, places: &Places) -> Result<Player, RecordingError> {
         let run = places.run_ids.last().cloned().unwrap_or_default();
         let mut tapes = self
             .tapes
@@ -339,7 +358,7 @@ impl Models {
     }
 
     /// Returns the key of a provider, which is read once.
-    async fn key(&self, provider: &Provider) -> Result<Option<Secret>, String> {
+    async fn key(&self, provider: &Provider) -> Result<Option<Secret>, NoKey> {
         let Some(source) = &provider.key else {
             return Ok(None);
         };
@@ -353,19 +372,20 @@ impl Models {
         let read = async || {
             let file = |path: &Path| {
                 let read = files::read_bounded(path, MOST_KEY);
-                read.map_err(|error| format!("{error}: {}", error.source))
+                read.map_err(|error| with_causes(&error))
             };
-            let read = source
-                .read(&self.variables, file, |words| self.run(words))
-                .await;
-            read.map(Some)
-                .map_err(|error| format!("provider `{}`: {error}", provider.name))
+            let command = async |words| self.run(words).await.map_err(|error| error.to_string());
+            let read = source.read(&self.variables, file, command).await;
+            read.map(Some).map_err(|source| NoKey {
+                provider: provider.name.clone(),
+                source,
+            })
         };
         cell.get_or_try_init(read).await.cloned()
     }
 
     /// Runs a command that prints a key.
-    async fn run(&self, words: Vec<String>) -> Result<Vec<u8>, String> {
+    async fn run(&self, words: Vec<String>) -> Result<Vec<u8>, KeyCommandError> {
         let order = Order {
             command: words,
             environment: self.variables.clone().into_iter().collect(),
@@ -378,24 +398,20 @@ impl Models {
         let end = self.keeper.run(&order, &never, |bytes| {
             printed.extend_from_slice(bytes);
         });
-        let end = end.await.map_err(|error| error.to_string())?;
-        match end.report.exit {
+        match end.await?.report.exit {
             Exit::Code(0) => Ok(printed),
-            other => Err(format!("it ended with {other:?}")),
+            Exit::Code(code) => Err(KeyCommandError::Code(code)),
+            Exit::Signal(signal) => Err(KeyCommandError::Signal(signal)),
+            Exit::NotStarted(why) => Err(KeyCommandError::NotStarted(why)),
         }
     }
 }
 
-/// Makes a cause of a fault in the request that keeps a child from starting.
-fn input(message: String) -> Cause {
-    Cause::Input { message }
-}
-
 /// Makes a cause of a missing key: another model may still be asked.
-fn without_key(message: String) -> Cause {
+fn without_key(error: NoKey) -> Cause {
     Cause::Model {
         failure: ModelFailure::Auth,
-        message,
+        message: error.to_string(),
     }
 }
 
@@ -404,10 +420,8 @@ fn without_key(message: String) -> Cause {
 struct RecordingFile(Mutex<AppendedFile>);
 
 impl RecordingFile {
-    fn open(path: &Path) -> Result<Self, String> {
-        let file = AppendedFile::open(path, MOST_RECORDED);
-        let file = file.map_err(|error| format!("{error}: {}", error.source))?;
-        Ok(Self(Mutex::new(file)))
+    fn open(path: &Path) -> Result<Self, RecordingError> {
+        Ok(Self(Mutex::new(AppendedFile::open(path, MOST_RECORDED)?)))
     }
 }
 

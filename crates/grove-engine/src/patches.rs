@@ -5,10 +5,10 @@ mod joining;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use crate::control::ControlError;
 use grove_exec::{AppliedPatch, Git, GitError};
 use grove_fs::undo::{After, Recording, StagedEntries};
 use grove_plan::{NodeId, NodeView, PatchView, SubmoduleWork};
-use crate::control::ControlError;
 use grove_skills::Environment;
 use grove_spec::text::one_line;
 

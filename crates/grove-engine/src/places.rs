@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use grove_plan::{Attempt, NodeId};
 use grove_store::LoadedRun;
 
-use crate::submission::RunRequest;
+use crate::envelope::{EnvelopeError, RunEnvelope};
 
 /// The state folder of runs. Nothing of a run lies in a project, except what a child was asked to write there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,12 +85,11 @@ impl RunPlaces {
     }
 
     /// Returns the folder that the steps of a run share: `{chain_dir}`.
-    pub(crate) fn chain_folder(&self, run: &LoadedRun) -> PathBuf {
-        let request: Option<RunRequest> = serde_json::from_str(&run.request).ok();
-        match request.and_then(|request| request.chain_dir) {
+    pub(crate) fn chain_folder(&self, run: &LoadedRun) -> Result<PathBuf, EnvelopeError> {
+        Ok(match RunEnvelope::read(&run.envelope)?.chain_dir {
             Some(chosen) => chosen.join(&run.id),
             None => self.of_run(&run.id).join("chain"),
-        }
+        })
     }
 
     /// Returns the folder of an agent program's files for one attempt: what it is given, and what it leaves of its own.

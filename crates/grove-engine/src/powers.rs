@@ -16,7 +16,7 @@ pub(crate) const USUAL_TOOLS: [&str; 5] = ["read", "ls", "find", "grep", "skill"
 
 /// A thing that a tool lets a child do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Power {
+pub(crate) enum Power {
     /// Words alone: a skill's text, a question to the one who gave the task.
     Words,
     /// Looking at files of the work folder.
@@ -31,7 +31,7 @@ pub enum Power {
 
 /// The powers of one child.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Powers {
+pub(crate) struct Powers {
     held: BTreeSet<Power>,
     /// Tools of servers, each of which is a power of its own.
     of_servers: BTreeSet<String>,
@@ -42,7 +42,7 @@ pub struct Powers {
 impl Powers {
     /// Returns the powers of a child with these tools in a folder. A command can look at files; it changes some only where a
     /// tool that writes is listed, because the sandbox of the others holds it to that.
-    pub fn of(tools: &Tools, root: &Path) -> Self {
+    pub(crate) fn of(tools: &Tools, root: &Path) -> Self {
         let rows = tools
             .allowed
             .iter()
@@ -61,17 +61,17 @@ impl Powers {
     }
 
     /// Returns true if a child with these powers may run commands.
-    pub fn can_run(&self) -> bool {
+    pub(crate) fn can_run(&self) -> bool {
         self.held.contains(&Power::Run)
     }
 
     /// Returns true if a child with these powers may change files.
-    pub fn can_write(&self) -> bool {
+    pub(crate) fn can_write(&self) -> bool {
         self.held.contains(&Power::Write)
     }
 
     /// Returns true if a child with these powers may have another one call a tool. A name that is no tool gives nothing.
-    pub fn cover_tool(&self, name: &str) -> bool {
+    pub(crate) fn cover_tool(&self, name: &str) -> bool {
         match ToolRow::by_name(name) {
             Some(row) => self.held.contains(&row.power),
             None => !name.starts_with(MCP) || self.of_servers.contains(name),
@@ -80,20 +80,20 @@ impl Powers {
 
     /// Returns true if an agent program may have a tool. Nothing holds the commands of a program to changing no files, so they
     /// are for those who may change some.
-    pub fn cover_in_program(&self, name: &str) -> bool {
+    pub(crate) fn cover_in_program(&self, name: &str) -> bool {
         let is_run = ToolRow::by_name(name).is_some_and(|row| row.power == Power::Run);
         !is_run || self.held.contains(&Power::Write)
     }
 
     /// Returns true if nothing that a program can do by itself is missing.
-    pub fn are_whole(&self) -> bool {
+    pub(crate) fn are_whole(&self) -> bool {
         [Power::Read, Power::Write, Power::Run]
             .iter()
             .all(|power| self.held.contains(power))
     }
 
     /// Returns true if a child with these powers may have another one work in a folder, whatever links lead there.
-    pub fn cover_folder(&self, folder: &Path) -> bool {
+    pub(crate) fn cover_folder(&self, folder: &Path) -> bool {
         grove_fs::files::is_below(folder, &self.root)
     }
 }

@@ -14,31 +14,31 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use grove_exec::{
-    Heard, Keeper, Launch, Order, Program, ProgramEvent, ProgramProvider, ProgramTask,
-    ProgramVerdict, Report, StopTokens, Why, now, verdict,
+    Heard, Launch, Order, Program, ProgramEvent, ProgramProvider, ProgramTask, ProgramVerdict,
+    Report, StopTokens, Why, verdict,
 };
-use grove_fs::atomic;
-use grove_model::{Relay, Secret};
-use grove_plan::{Attempt, Cause, Child, Fact, Finish, Turn, Usage};
-use grove_store::{Draft, Store};
+use grove_fs::{FsError, atomic};
+use grove_model::Secret;
+use grove_plan::{Cause, Finish, Turn, Usage};
 use serde_json::json;
-use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::attempt_log::{AttemptLog, LogLine};
-use crate::native::{ChildEnd, NotOurs, append, body};
-use crate::tools::Toolbox;
+use crate::attempt_log::LogLine;
+use crate::child_end::ChildEnd;
+use crate::driving::{DrivenChild, Driver, Driving, NotOurs, StoredBody};
+use crate::error::with_causes;
+use crate::models::ProgramModel;
 pub(crate) use bridge::RUNTIME_TOOLS;
 use bridge::{Bridge, Bridged};
 use calls::{CallRecorder, OpenCalls};
 use input::Input;
-use meter::{Meter, Metered, Reading};
-pub(crate) use talk::Talk;
-pub use trial::try_program;
+use meter::{Meter, MeterReading, Metered};
+use talk::Talk;
+pub(crate) use trial::{TrialError, try_program};
 
 /// The model of a program that chooses its own.
-pub const OWN_MODEL: &str = "default";
+pub(crate) const OWN_MODEL: &str = "default";
 /// The most bytes that a program may write to its output.
 const MOST_OUTPUT: u64 = 256 << 20;
 /// The keeper's limit for a child without a limit of its own: half a day. The timer of the plan is another one.
@@ -51,38 +51,39 @@ const MOST_LINGERING: Duration = Duration::from_secs(2);
 /// The time after which a program is ended that asked something and does not end by itself.
 const MOST_WAITING: Duration = Duration::from_secs(5);
 
-/// A child while its program runs.
-pub(crate) struct ProgramChild<'a> {
-    pub(crate) store: &'a Arc<Store>,
-    pub(crate) run: &'a str,
-    pub(crate) of: &'a Attempt,
-    pub(crate) epoch: u32,
+/// An agent program for one attempt.
+pub(crate) struct AgentProgram {
     pub(crate) program: &'static Program,
-    pub(crate) file: &'a Path,
-    pub(crate) child: &'a Child,
-    /// Set if a budget counts its requests.
+    pub(crate) file: PathBuf,
+    /// Its model, and the provider for its requests, through the meter; without a provider, it uses its own login.
+    pub(crate) model: ProgramModel,
+    /// True if a budget counts its requests.
     pub(crate) has_budget: bool,
-    pub(crate) work_folder: PathBuf,
-    pub(crate) system: String,
-    pub(crate) talk: Talk,
-    /// The model's own id; the program's choice if there is none.
-    pub(crate) model: Option<String>,
-    pub(crate) thinking: Option<String>,
-    /// The provider for its requests, through the meter; if there is none, the program uses its own login.
-    pub(crate) relay: Option<Relay>,
-    /// The parts that the runtime's own tools need.
-    pub(crate) toolbox: Arc<Toolbox>,
-    pub(crate) keeper: &'a Keeper,
-    pub(crate) mark: String,
     pub(crate) environment: Vec<(String, String)>,
     /// A folder of this attempt alone.
     pub(crate) folder: PathBuf,
     /// A folder of its conversation alone.
     pub(crate) home: PathBuf,
-    pub(crate) log: Arc<AttemptLog>,
-    pub(crate) stop: StopTokens,
-    /// Receives the id of a run for which something else is to be done.
-    pub(crate) news: UnboundedSender<String>,
+}
+
+impl Driver for AgentProgram {
+    fn drive<'a>(&'a self, driven: &'a Arc<DrivenChild>) -> Driving<'a> {
+        Box::pin(async move {
+            let child = ProgramChild {
+                of: self,
+                talk: Talk::of(driven, &self.home),
+                driven,
+            };
+            child.run().await
+        })
+    }
+}
+
+/// A child while its program runs.
+struct ProgramChild<'a> {
+    of: &'a AgentProgram,
+    driven: &'a Arc<DrivenChild>,
+    talk: Talk,
 }
 
 /// The servers beside a program while it runs.
@@ -96,32 +97,38 @@ struct Beside {
 impl ProgramChild<'_> {
     /// Runs the program to its end, once: one whose supervisor was gone is not begun again, since it is not known what its
     /// tools have done.
-    pub(crate) async fn drive(&self) -> Result<ChildEnd, NotOurs> {
-        if self.epoch > 1 {
+    async fn run(&self) -> Result<ChildEnd, NotOurs> {
+        let AgentProgram {
+            program,
+            folder,
+            home,
+            ..
+        } = self.of;
+        let stop = &self.driven.stop;
+        if self.driven.epoch > 1 {
             let text = "its supervisor disappeared while the program ran, so the program is not started again";
-            self.note(text.to_owned());
-            let _ = grove_fs::files::remove_folder(&self.folder);
+            self.driven.note(text);
             return Ok(ChildEnd::of(Finish::Interrupted, String::new()));
         }
         if self.talk.resumes.is_none() {
             // The home may have files of another conversation.
-            let _ = grove_fs::files::remove_folder(&self.home);
+            let _ = grove_fs::files::remove_folder(home);
         }
         let isolation = |message: String| Ok(ChildEnd::failed(Cause::Isolation { message }));
         let beside = match self.beside().await {
             Ok(beside) => beside,
             Err(error) => return isolation(format!("nobody can listen beside it: {error}")),
         };
-        let (launch, order) = match self.order(&beside) {
+        let Ordered { launch, order } = match self.order(&beside) {
             Ok(ordered) => ordered,
-            Err(message) => return Ok(ChildEnd::failed(Cause::Input { message })),
+            Err(error) => return Ok(ChildEnd::failed(Cause::input(with_causes(&error)))),
         };
         let input = match Input::of(&launch) {
             Ok(input) => input,
             Err(error) => return isolation(format!("it cannot be told anything: {error}")),
         };
         let (sayer, keeper_stop) = (input.sayer(), StopTokens::default());
-        let mut reader = self.program.reader(&launch);
+        let mut reader = program.reader(&launch);
         let mut calls = self.call_recorder(&beside);
         let mut on_event = |event: ProgramEvent| match event {
             ProgramEvent::Say(line) => sayer.say(line),
@@ -140,28 +147,26 @@ impl ProgramChild<'_> {
         };
         let in_band = || {
             let session = session.lock().unwrap_or_else(PoisonError::into_inner);
-            session
-                .as_ref()
-                .and_then(|session| self.program.cancel(session))
+            session.as_ref().and_then(|session| program.cancel(session))
         };
         let beside_it = async {
             tokio::join!(
                 self.end_whoever_waits(&beside.hold),
                 end_whoever_lingers(over.clone(), &keeper_stop),
                 input.speak(&keeper_stop),
-                sayer.pass_stop(&self.stop, &keeper_stop, in_band),
+                sayer.pass_stop(stop, &keeper_stop, in_band),
             )
         };
         let ran = tokio::select! {
-            ran = self.keeper.run(&order, &keeper_stop, on_output) => ran,
+            ran = self.driven.toolbox.keeper.run(&order, &keeper_stop, on_output) => ran,
             (never, ..) = beside_it => match never {},
         };
         let mut heard = reader.finish(&mut on_event);
         // A program that was ended because it said that it is done has ended by its own word.
-        heard.ended_by_word |= heard.is_over && keeper_stop.is_told() && !self.stop.is_told();
-        let left = self.folder.join(Program::USAGE_FILE);
+        heard.ended_by_word |= heard.is_over && keeper_stop.is_told() && !stop.is_told();
+        let left = folder.join(Program::USAGE_FILE);
         let left = grove_fs::files::read_bounded(&left, 1 << 20).unwrap_or_default();
-        heard.usage = self.program.usage_left(&left).unwrap_or(heard.usage);
+        heard.usage = program.usage_left(&left).unwrap_or(heard.usage);
         let said = beside.bridge.map(Bridge::finish).unwrap_or_default();
         let reading = match beside.meter {
             Some(meter) => Some(meter.finish().await),
@@ -171,10 +176,8 @@ impl ProgramChild<'_> {
         if complaint.is_empty() {
             complaint = told_in_words(&heard.stray);
         }
-        // The program's files are not needed any more: what it was told is in the journal.
-        let _ = grove_fs::files::remove_folder(&self.folder);
         if let Some(session) = heard.session.as_ref().filter(|_| launch.remembers) {
-            Talk::keep(&self.home, session);
+            Talk::keep(home, session);
         }
         match &reading {
             Some(reading) if reading.is_not_ours => return Err(NotOurs),
@@ -207,14 +210,14 @@ impl ProgramChild<'_> {
                 limit_ms: self.limit_ms(),
             }),
             // A program that was told to stop was stopped, however it ends.
-            _ if self.stop.is_told() => Finish::Interrupted,
+            _ if self.driven.stop.is_told() => Finish::Interrupted,
             ProgramVerdict::ModelFailed(failure, message) => {
                 Finish::Failed(Cause::Model { failure, message })
             }
             ProgramVerdict::NoAnswer(why) => {
-                let why = format!("{}: {why}{complaint}", self.program.title);
+                let why = format!("{}: {why}{complaint}", self.of.program.title);
                 let why = self.without_keys(why);
-                self.note(why.clone());
+                self.driven.note(why.clone());
                 Finish::Failed(Cause::NoAnswer { why })
             }
         }
@@ -222,84 +225,92 @@ impl ProgramChild<'_> {
 
     /// Returns a text without the person's own keys that the program was given.
     fn without_keys(&self, text: String) -> String {
-        let given = self.environment.iter();
-        let given = given.filter(|(name, _)| self.program.variables.contains(&name.as_str()));
-        given.fold(text, |text, (_, value)| Secret::new(value).masked(&text))
+        self.own_variables()
+            .fold(text, |text, (_, value)| Secret::new(value).masked(&text))
+    }
+
+    /// The variables of the person's that the program may use.
+    fn own_variables(&self) -> impl Iterator<Item = &(String, String)> {
+        let of = self.of;
+        let given = of.environment.iter();
+        given.filter(|(name, _)| of.program.variables.contains(&name.as_str()))
     }
 
     /// Returns the order for the keeper, with the program's files written.
-    fn order(&self, beside: &Beside) -> Result<(Launch, Order), String> {
-        let api = self.relay.as_ref().map(|relay| relay.api().word());
+    fn order(&self, beside: &Beside) -> Result<Ordered, FsError> {
+        let (of, child) = (self.of, &self.driven.child);
+        let api = of.model.relay.as_ref().map(|relay| relay.api().word());
         let provider = beside.meter.as_ref().map(|meter| ProgramProvider {
             api: api.unwrap_or_default(),
             origin: meter.url(),
             key: meter.token().to_owned(),
         });
         let bridge = beside.bridge.as_ref().map(Bridge::described);
-        let arguments = Program::command_of(&self.child.engine);
-        let variables = self.environment.iter().map(|(name, _)| name);
-        let variables = variables.filter(|name| self.program.variables.contains(&name.as_str()));
+        let arguments = Program::command_of(&child.engine);
+        let variables = self.own_variables().map(|(name, _)| name);
         let variables: Vec<String> = variables.cloned().collect();
+        let work_folder = self.driven.toolbox.work.path();
         let task = ProgramTask {
-            program: self.file,
+            program: &of.file,
             arguments: arguments.get(1..).unwrap_or_default(),
-            work_folder: &self.work_folder,
-            system: &self.system,
+            work_folder,
+            system: &self.driven.told.system,
             message: &self.talk.message,
-            model: self.model.as_deref(),
-            thinking: self.thinking.as_deref(),
-            tools: &self.child.tools.allowed,
-            writes: self.child.tools.can_write,
+            model: of.model.id.as_deref(),
+            thinking: of.model.thinking.as_deref(),
+            tools: &child.tools.allowed,
+            writes: child.tools.can_write,
             provider: provider.as_ref(),
             variables: &variables,
             bridge: bridge.as_ref(),
             resumes: self.talk.resumes.as_deref(),
-            folder: &self.folder,
-            home: &self.home,
+            folder: &of.folder,
+            home: &of.home,
         };
-        let made = grove_fs::files::make_closed_folder(&self.folder);
-        made.map_err(|error| format!("{error}: {}", error.source))?;
-        let launch = self.program.launch(&task);
-        for (file, text) in &launch.files {
-            let written = atomic::write_mode(file, text.as_bytes(), 0o600);
-            written.map_err(|error| format!("{error}: {}", error.source))?;
-        }
-        let mut environment = self.environment.clone();
-        environment.retain(|(name, _)| launch.environment.iter().all(|(set, _)| set != name));
-        environment.extend(launch.environment.iter().cloned());
+        grove_fs::files::make_closed_folder(&of.folder)?;
+        let launch = of.program.launch(&task);
+        let environment = prepared(&launch, of.environment.clone())?;
         let order = Order {
             command: launch.whole_command(&self.complaints()),
             environment,
             limit_ms: self.limit_ms(),
             most_output: MOST_OUTPUT,
-            ..Order::shell("", self.work_folder.clone(), &self.mark)
+            ..Order::shell("", work_folder.to_path_buf(), &self.driven.toolbox.mark)
         };
-        Ok((launch, order))
+        Ok(Ordered { launch, order })
     }
 
     /// Returns the keeper's limit. The plan's own timer comes first, and asks the program to stop before it ends it.
     fn limit_ms(&self) -> u64 {
-        let limit = self.child.limits.max_execution_time_ms;
+        let limit = self.driven.child.limits.max_execution_time_ms;
         limit.map_or(LONGEST_MS, |limit| limit.saturating_add(60_000))
     }
 
     fn complaints(&self) -> PathBuf {
-        self.folder.join("complaints.txt")
+        self.of.folder.join("complaints.txt")
     }
 
     async fn beside(&self) -> std::io::Result<Beside> {
         let hold = CancellationToken::new();
-        let meter = self.meter(&hold).await?;
+        let meter = match &self.of.model.relay {
+            Some(relay) => {
+                let told = [self.driven.told.system.clone(), self.talk.message.clone()];
+                let metered = Metered {
+                    relay: relay.clone().telling(told.clone()),
+                    driven: Arc::clone(self.driven),
+                    has_budget: self.of.has_budget,
+                    told,
+                    hold: hold.clone(),
+                };
+                Some(Meter::start(metered).await?)
+            }
+            None => None,
+        };
         let bridged = Bridged {
-            toolbox: Arc::clone(&self.toolbox),
-            store: Arc::clone(self.store),
-            run: self.run.to_owned(),
-            of: self.of.clone(),
-            epoch: self.epoch,
-            stop: self.stop.clone(),
+            driven: Arc::clone(self.driven),
             hold: hold.clone(),
         };
-        let bridge = if self.program.can.runtime_tools && bridged.has_tools() {
+        let bridge = if self.of.program.can.runtime_tools && bridged.has_tools() {
             Some(Bridge::start(bridged).await?)
         } else {
             None
@@ -315,35 +326,8 @@ impl ProgramChild<'_> {
     async fn end_whoever_waits(&self, hold: &CancellationToken) -> std::convert::Infallible {
         hold.cancelled().await;
         tokio::time::sleep(MOST_WAITING).await;
-        self.stop.tell(false);
+        self.driven.stop.tell(false);
         std::future::pending().await
-    }
-
-    async fn meter(&self, hold: &CancellationToken) -> std::io::Result<Option<Meter>> {
-        let Some(relay) = &self.relay else {
-            return Ok(None);
-        };
-        let metered = Metered {
-            relay: relay
-                .clone()
-                .telling([self.system.clone(), self.talk.message.clone()]),
-            store: Arc::clone(self.store),
-            run: self.run.to_owned(),
-            of: self.of.clone(),
-            epoch: self.epoch,
-            limits: self.child.limits.clone(),
-            has_budget: self.has_budget,
-            told: [self.system.clone(), self.talk.message.clone()],
-            log: Arc::clone(&self.log),
-            stop: self.stop.clone(),
-            hold: hold.clone(),
-            news: self.news.clone(),
-        };
-        Meter::start(metered).await.map(Some)
-    }
-
-    fn note(&self, text: String) {
-        self.log.write(&LogLine::Note { text });
     }
 
     /// Makes the recorder of the calls that the program reports.
@@ -353,24 +337,14 @@ impl ProgramChild<'_> {
             .bridge
             .as_ref()
             .map(|bridge| bridge.described().token);
-        let own = self.environment.iter();
-        let own = own.filter(|(name, _)| {
-            let is_key = name.ends_with("KEY") || name.ends_with("TOKEN");
-            is_key && self.program.variables.contains(&name.as_str())
-        });
+        let is_key = |name: &str| name.ends_with("KEY") || name.ends_with("TOKEN");
+        let own = self.own_variables().filter(|(name, _)| is_key(name));
         let own = own.map(|(_, value)| value.clone());
         let secrets = meter.into_iter().chain(bridge).chain(own);
         CallRecorder {
-            store: Arc::clone(self.store),
-            run: self.run.to_owned(),
-            of: self.of.clone(),
-            epoch: self.epoch,
-            program: self.program,
-            toolbox: Arc::clone(&self.toolbox),
+            driven: Arc::clone(self.driven),
+            program: self.of.program,
             secrets: secrets.map(Secret::new).collect(),
-            log: Arc::clone(&self.log),
-            stop: self.stop.clone(),
-            news: self.news.clone(),
             open: OpenCalls::default(),
         }
     }
@@ -386,7 +360,7 @@ impl ProgramChild<'_> {
             // The rest was said to the program, or is recorded.
             Some(_) | None => return,
         };
-        self.log.write(&line);
+        self.driven.log.write(&line);
     }
 
     /// Records the usage that the program reports, which is not checked by a meter.
@@ -398,28 +372,37 @@ impl ProgramChild<'_> {
         if heard.text.is_empty() && counts == Usage::default() {
             return Ok(());
         }
-        let (content, artifacts) = body(json!([{ "kind": "text", "text": heard.text }]));
-        let turn = Turn {
-            content,
+        let stored = StoredBody::of(json!([{ "kind": "text", "text": heard.text }]));
+        let fact = self.driven.turned(Turn {
+            content: stored.body,
             usage: Usage {
                 estimated: true,
                 ..heard.usage
             },
             stop: "endTurn".to_owned(),
             added: None,
-        };
-        let draft = Draft {
-            fact: Fact::Turned {
-                of: self.of.clone(),
-                epoch: self.epoch,
-                turn,
-            },
-            artifacts,
-            at: now(),
-        };
-        append(self.store, self.run, draft).await?;
-        Ok(())
+        });
+        self.driven.record(fact, stored.artifacts).await.map(drop)
     }
+}
+
+/// A program's launch, and the order by which the keeper carries it out.
+struct Ordered {
+    launch: Launch,
+    order: Order,
+}
+
+/// Writes the files of a launch, and returns the environment with what it sets.
+fn prepared(
+    launch: &Launch,
+    mut environment: Vec<(String, String)>,
+) -> Result<Vec<(String, String)>, FsError> {
+    for (file, text) in &launch.files {
+        atomic::write_mode(file, text.as_bytes(), 0o600)?;
+    }
+    environment.retain(|(name, _)| launch.environment.iter().all(|(set, _)| set != name));
+    environment.extend(launch.environment.iter().cloned());
+    Ok(environment)
 }
 
 /// Ends a program that has answered and does not end by itself: it has nothing to do.
@@ -439,7 +422,7 @@ async fn end_whoever_lingers(
 }
 
 /// Takes the failure of a provider from the meter, in the words of the program if it has any.
-fn believe_the_meter(heard: &mut Heard, reading: &Reading) {
+fn believe_the_meter(heard: &mut Heard, reading: &MeterReading) {
     if let Some((failure, message)) = &reading.failure {
         let said = heard.failure.take().map(|(_, said)| said);
         let said = said.filter(|said| !said.is_empty());

@@ -6,35 +6,51 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use grove_plan::{
-    Attempt, Body, CallId, CallOutcome, EffectKind, Fact, NodeId, Outcome, Said, Times,
-};
-use grove_spec::Digest;
-use grove_store::{LoadedRun, Store};
+use grove_fs::FsError;
+use grove_plan::{Attempt, CallId, CallOutcome, EffectKind, Fact, NodeId, Outcome, Said, Times};
+use grove_store::{LoadedRun, Store, StoreError};
 use serde_json::{Value, json};
 
+use crate::envelope::{EnvelopeError, RunEnvelope};
 use crate::native::{asked_for, asked_for_data};
 use crate::places::RunPlaces;
-use crate::submission::RunRequest;
 use crate::told::Told;
 
 /// The version of the form.
 const SCHEMA: &str = "grove.session/1";
 
 /// Brings the file of a child's session up to date with the journal, and returns its path.
-pub fn write_session(
+pub(crate) fn write_session(
     store: &Store,
     places: &RunPlaces,
     run: &LoadedRun,
     node: &NodeId,
-) -> Result<PathBuf, String> {
-    let request: Option<RunRequest> = serde_json::from_str(&run.request).ok();
-    let folder = request.and_then(|request| request.session_dir);
+) -> Result<PathBuf, SessionError> {
+    let folder = RunEnvelope::read(&run.envelope)?.session_dir;
     let path = places.session(&run.id, node, folder.as_deref());
     let text = Session::new(store, run, node).text()?;
-    let written = grove_fs::append::complete(&path, text.as_bytes());
-    written.map_err(|error| format!("{error}: {}", error.source))?;
+    grove_fs::append::complete(&path, text.as_bytes())?;
     Ok(path)
+}
+
+/// The reason why a session's file is not up to date.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SessionError {
+    #[error("there is no child `{0}`")]
+    NoChild(NodeId),
+    #[error(transparent)]
+    Envelope(#[from] EnvelopeError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Files(#[from] FsError),
+}
+
+/// The moment of an event: its number and its time.
+#[derive(Clone, Copy)]
+struct Moment {
+    seq: u64,
+    at: Times,
 }
 
 struct Session<'a> {
@@ -60,9 +76,9 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn text(mut self) -> Result<String, String> {
+    fn text(mut self) -> Result<String, SessionError> {
         let child = self.run.plan.child(self.node);
-        let child = child.ok_or_else(|| format!("there is no child `{}`", self.node))?;
+        let child = child.ok_or_else(|| SessionError::NoChild(self.node.clone()))?;
         let id = format!("{}.{}", self.run.id, self.node);
         let header = json!({
             "type": "session", "schema": SCHEMA, "id": id, "agent": child.agent, "cwd": child.place.folder,
@@ -80,7 +96,7 @@ impl<'a> Session<'a> {
     }
 
     /// Adds an entry after the last one of its attempt, or of the attempt that it goes on from.
-    fn entry(&mut self, (seq, at): (u64, Times), of: &Attempt, part: &str, what: Value) {
+    fn entry(&mut self, when: Moment, of: &Attempt, part: &str, what: Value) {
         let earlier = || {
             let at = usize::try_from(of.n).ok()?.checked_sub(1)?;
             let attempts = &self.run.state.nodes.get(self.node)?.attempts;
@@ -88,8 +104,9 @@ impl<'a> Session<'a> {
             self.last.get(&from.n)
         };
         let parent = self.last.get(&of.n).or_else(earlier).cloned();
-        let id = format!("{seq}{part}");
-        let mut entry = json!({ "id": id, "parentId": parent, "at": at.wall, "attempt": of.n });
+        let id = format!("{}{part}", when.seq);
+        let mut entry =
+            json!({ "id": id, "parentId": parent, "at": when.at.wall, "attempt": of.n });
         if let (Value::Object(entry), Value::Object(what)) = (&mut entry, what) {
             entry.extend(what);
         }
@@ -97,8 +114,8 @@ impl<'a> Session<'a> {
         self.last.insert(of.n, id);
     }
 
-    fn take(&mut self, seq: u64, at: Times, fact: &'a Fact) -> Result<(), String> {
-        let when = (seq, at);
+    fn take(&mut self, seq: u64, at: Times, fact: &'a Fact) -> Result<(), SessionError> {
+        let when = Moment { seq, at };
         let is_ours = |of: &Attempt| of.node == *self.node;
         match fact {
             Fact::Leased { effect, epoch, .. }
@@ -107,11 +124,11 @@ impl<'a> Session<'a> {
                 self.begin(when, &effect.of)?;
             }
             Fact::Told { of, told, .. } if is_ours(of) => {
-                let told = self.told(told)?;
+                let told: Told = self.store.json(told)?;
                 self.entry(when, of, "", message("user", &json!([text(&told.message)])));
             }
             Fact::Turned { of, turn, .. } if is_ours(of) => {
-                let mut what = message("assistant", &self.body(&turn.content)?);
+                let mut what = message("assistant", &self.store.value(&turn.content)?);
                 what["usage"] = json!(turn.usage);
                 what["stop"] = json!(turn.stop);
                 self.entry(when, of, "", what);
@@ -127,7 +144,7 @@ impl<'a> Session<'a> {
                 let CallOutcome {
                     content, is_error, ..
                 } = outcome;
-                let content = self.body(content)?;
+                let content = self.store.value(content)?;
                 // The result has the name that the turn before gives the call, and the journal's name, which no other call has.
                 let given = self.given.get(&(of.n, call));
                 let given = given.map_or(call.0.as_str(), |given| given.as_str());
@@ -139,7 +156,7 @@ impl<'a> Session<'a> {
                 outcome: Outcome::Sent { message: words },
                 ..
             } if is_ours(&effect.of) => {
-                let words = self.words(words)?;
+                let words = self.store.text(words)?;
                 self.entry(
                     when,
                     &effect.of,
@@ -169,9 +186,9 @@ impl<'a> Session<'a> {
     }
 
     /// Adds the first entries of an attempt: its model, and its task or the words to go on.
-    fn begin(&mut self, when: (u64, Times), of: &Attempt) -> Result<(), String> {
+    fn begin(&mut self, when: Moment, of: &Attempt) -> Result<(), SessionError> {
         let child = self.run.plan.child(self.node);
-        let child = child.ok_or("there is no such child")?;
+        let child = child.ok_or_else(|| SessionError::NoChild(self.node.clone()))?;
         let at = usize::try_from(of.n).ok().and_then(|n| n.checked_sub(1));
         let attempts = self.run.state.nodes.get(self.node);
         let attempt = at.and_then(|at| attempts?.attempts.get(at));
@@ -179,43 +196,18 @@ impl<'a> Session<'a> {
         self.entry(when, of, "a", json!({ "type": "attempt", "model": model }));
         let said = attempt.and_then(|attempt| attempt.continues.as_ref());
         let words = match said.map(|it| &it.said) {
-            Some(Said::Message(digest) | Said::Answer(digest)) => Some(self.words(digest)?),
+            Some(Said::Message(digest) | Said::Answer(digest)) => Some(self.store.text(digest)?),
             Some(Said::Findings(findings)) => Some(asked_for(findings)),
             Some(Said::Data(why)) => Some(asked_for_data(why)),
             Some(Said::Nothing) => None,
             // A task that is put together later is an entry of its own.
             None if child.inputs.is_some() => None,
-            None => Some(self.told(&child.told)?.message),
+            None => Some(self.store.json::<Told>(&child.told)?.message),
         };
         if let Some(words) = words {
             self.entry(when, of, "b", message("user", &json!([text(&words)])));
         }
         Ok(())
-    }
-
-    fn told(&self, digest: &Digest) -> Result<Told, String> {
-        serde_json::from_slice(&self.bytes(digest)?).map_err(|error| error.to_string())
-    }
-
-    fn words(&self, digest: &Digest) -> Result<String, String> {
-        Ok(String::from_utf8_lossy(&self.bytes(digest)?).into_owned())
-    }
-
-    fn body(&self, body: &Body) -> Result<Value, String> {
-        match body {
-            Body::Inline(value) => Ok(value.clone()),
-            Body::Artifact(digest) => {
-                serde_json::from_slice(&self.bytes(digest)?).map_err(|error| error.to_string())
-            }
-        }
-    }
-
-    fn bytes(&self, digest: &Digest) -> Result<Vec<u8>, String> {
-        let bytes = self
-            .store
-            .artifact(digest)
-            .map_err(|error| error.to_string())?;
-        bytes.ok_or_else(|| format!("artifact {digest} is missing"))
     }
 }
 

@@ -10,11 +10,11 @@ use serde_json::json;
 /// A key together with its owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct SubmitKey(String);
+pub(crate) struct SubmitKey(String);
 
 /// The owner of a key that was chosen freely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyOwner<'a> {
+pub(crate) enum KeyOwner<'a> {
     /// The person at a terminal.
     Person,
     /// A client of the server, by the name that it gives itself.
@@ -25,7 +25,7 @@ pub enum KeyOwner<'a> {
 
 impl SubmitKey {
     /// Makes a key that its owner chose. Owners and keys may have any character and are never taken for one another.
-    pub fn of(owner: KeyOwner<'_>, key: &str) -> Self {
+    pub(crate) fn of(owner: KeyOwner<'_>, key: &str) -> Self {
         let parts = match owner {
             KeyOwner::Person => json!(["person", key]),
             KeyOwner::Client(name) => json!(["client", name, key]),
@@ -35,12 +35,12 @@ impl SubmitKey {
     }
 
     /// Makes the key of a call by which a child asks other agents for something.
-    pub fn of_call(run: &str, of: &Attempt, call: &str) -> Self {
+    pub(crate) fn of_call(run: &str, of: &Attempt, call: &str) -> Self {
         Self(format!("{run}/{of}/{call}"))
     }
 
     /// Returns the text that the journal has.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }

@@ -4,105 +4,97 @@
 mod driving;
 mod executors;
 
-pub(crate) use executors::blocking;
+pub(crate) use executors::{DoneEffect, blocking};
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use grove_exec::{Keeper, Liveness, Owner, StopTokens, now};
+use grove_exec::{Git, KEEPER, Keeper, Liveness, Owner, StopTokens, now};
 use grove_fs::lock::Lock;
+use grove_model::AskSettings;
 use grove_plan::{Attempt, EffectId, EffectKind, Fact, Holder, Outcome};
-use grove_store::{Draft, OpenRow, Store};
+use grove_skills::Environment;
+use grove_store::{OpenRow, Store};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::delegation::Delegation;
+use crate::driving::{append, draft};
+use crate::engine::Engine;
+use crate::inbox::Inbox;
+use crate::journal::RunJournal;
+use crate::ledger_key::JournalError;
 use crate::mcp::McpServer;
+use crate::model_settings::ModelSettings;
 use crate::models::Models;
-use crate::native::{Inbox, append};
 use crate::places::RunPlaces;
 use crate::recovery;
 use crate::repository_guards::RepositoryGuards;
-use crate::submission::RunRequest;
+use crate::supervising::passed_on;
 use crate::waking::WakeSocket;
-use crate::ledger_key::JournalError;
-use crate::skills_of_children::Skills;
 
 /// The time between two looks at all runs that no message asked for.
 const TICK: Duration = Duration::from_millis(500);
 /// The time after which a run whose own supervisor has not come may be taken by another one that is asked for it.
 const ADOPTED_AFTER_MS: u64 = 10_000;
 
-/// Returns the skills of a child by its work folder.
-pub type SkillsOf = dyn Fn(&Path) -> Arc<dyn Skills> + Send + Sync;
-
-/// The parts and settings of a supervisor.
-pub struct SupervisorOptions {
-    /// The folders and files of runs.
-    pub places: RunPlaces,
-    /// The name of its surroundings.
-    pub surroundings: String,
-    /// The models that children ask.
-    pub models: Models,
-    /// The skills that children may use.
-    pub skills: Box<SkillsOf>,
-    /// Resolves the runs that children ask for.
-    pub delegation: Arc<dyn Delegation>,
-    /// The servers of `mcp:` tools.
-    pub mcp: Vec<McpServer>,
-    /// Starts trees of processes and ends them.
-    pub keeper: Keeper,
-    /// The environment of children's commands.
-    pub environment: Vec<(String, String)>,
-    /// Set if children's commands run in a sandbox.
-    pub is_sandboxed: bool,
-    /// The home folder, for recordings.
-    pub home: Option<String>,
-    /// The folder of temporary files, for recordings.
-    pub temporary: PathBuf,
-    /// The time that it stays when there is nothing to do.
-    pub idle: Duration,
-}
-
 /// The reasons why there is no supervisor.
 #[derive(Debug, thiserror::Error)]
-pub enum SupervisorError {
-    /// Another supervisor with these surroundings is running.
+pub(crate) enum SupervisorError {
     #[error("a supervisor with this environment is already running")]
     Another,
-    /// The state folder cannot be used.
     #[error("the state folder of runs cannot be used")]
     Folder(#[from] grove_fs::FsError),
-    /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The socket to wake it cannot be made.
     #[error("the supervisor cannot listen")]
     Socket(#[source] std::io::Error),
+    #[error("the supervisor cannot start commands")]
+    Keeper(#[from] grove_exec::ExecError),
 }
 
 /// A supervisor that is ready to run.
-pub struct Supervisor {
+pub(crate) struct Supervisor {
     shared: Arc<Shared>,
     socket: WakeSocket,
     news: UnboundedReceiver<String>,
+    /// The time that it stays when there is nothing to do.
     idle: Duration,
     /// Held as long as it lives, so that there is one supervisor for each surroundings.
     _lock: Lock,
 }
 
 /// A run and one of its effects.
-type EffectKey = (String, EffectId);
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct EffectOfRun {
+    run: String,
+    effect: EffectId,
+}
+
+impl EffectOfRun {
+    fn of(row: &OpenRow) -> Self {
+        Self::new(&row.run, row.effect.clone())
+    }
+
+    fn new(run: &str, effect: EffectId) -> Self {
+        let run = run.to_owned();
+        Self { run, effect }
+    }
+}
+
+/// The handles by which an effect that is under way is reached.
+#[derive(Clone, Default)]
+struct EffectHandles {
+    stop: StopTokens,
+    inbox: Inbox,
+}
 
 /// An effect that is under way.
 struct RunningEffect {
-    stop: StopTokens,
-    inbox: Inbox,
-    /// Set once its lease is recorded, so that it is this process's to do.
+    handles: EffectHandles,
+    /// True once its lease is recorded, so that it is this process's to do.
     is_leased: bool,
     /// The task, which is aborted when the supervisor leaves.
     task: Option<AbortHandle>,
@@ -110,32 +102,56 @@ struct RunningEffect {
 
 /// The state that all tasks of a supervisor share.
 pub(crate) struct Shared {
+    pub(crate) engine: Arc<Engine>,
     pub(crate) store: Arc<Store>,
+    places: RunPlaces,
     pub(crate) owner: Holder,
-    options: SupervisorOptions,
-    /// The effects that are under way here, with the means to end each.
-    running: Mutex<HashMap<EffectKey, RunningEffect>>,
+    surroundings: String,
+    models: Models,
+    /// The servers of `mcp:` tools.
+    mcp: Vec<McpServer>,
+    keeper: Keeper,
+    commands_environment: Vec<(String, String)>,
+    /// True if children's commands run in a sandbox.
+    is_sandboxed: bool,
+    /// The effects that are under way here.
+    running: Mutex<HashMap<EffectOfRun, RunningEffect>>,
     /// The repositories in which children run commands.
     guards: RepositoryGuards,
     news: UnboundedSender<String>,
 }
 
 impl Supervisor {
-    /// Makes this process the supervisor of its surroundings. Must be called within a runtime.
-    pub fn open(options: SupervisorOptions) -> Result<Self, SupervisorError> {
-        let places = &options.places;
+    /// Makes this process the supervisor of an environment. Must be called within a runtime.
+    pub(crate) fn open(environment: &Environment, idle: Duration) -> Result<Self, SupervisorError> {
+        let settings = ModelSettings::find(environment);
+        let surroundings = settings.surroundings();
+        let places = RunPlaces::in_state(&environment.state);
         grove_fs::files::make_closed_folder(places.folder())?;
-        let lock = Lock::take(&places.supervisor(&options.surroundings), Duration::ZERO);
+        let lock = Lock::take(&places.supervisor(&surroundings), Duration::ZERO);
         let lock = lock.map_err(|_| SupervisorError::Another)?;
         let store = Arc::new(places.open_journal()?);
-        let socket = WakeSocket::bind(places, &options.surroundings);
+        let socket = WakeSocket::bind(&places, &surroundings);
         let socket = socket.map_err(SupervisorError::Socket)?;
+        let keeper = Keeper::this_program(KEEPER)?;
         let (sender, news) = unbounded_channel();
-        let idle = options.idle;
+        let journal = RunJournal::of_supervisor(environment, Arc::clone(&store), sender.clone());
         let shared = Shared {
+            engine: Arc::new(Engine::over(journal)),
             store,
+            places,
             owner: Owner::this_process().0,
-            options,
+            surroundings,
+            is_sandboxed: settings.is_sandboxed,
+            mcp: settings.mcp,
+            models: Models::new(
+                settings.configured,
+                settings.variables,
+                AskSettings::default(),
+                keeper.clone(),
+            ),
+            keeper,
+            commands_environment: passed_on(environment),
             running: Mutex::default(),
             guards: RepositoryGuards::default(),
             news: sender,
@@ -149,28 +165,22 @@ impl Supervisor {
         })
     }
 
-    /// Returns the journal, for a program that embeds a supervisor and submits to it.
-    pub fn store(&self) -> Arc<Store> {
-        Arc::clone(&self.shared.store)
-    }
-
     /// Makes its socket anew if it was removed: without it the supervisor cannot be woken, and no other can take its place.
     fn listen_again(&mut self) {
         if self.socket.is_there() {
             return;
         }
-        let options = &self.shared.options;
         // Until that succeeds, effects are found by looking round.
-        if let Ok(socket) = WakeSocket::bind(&options.places, &options.surroundings) {
+        if let Ok(socket) = WakeSocket::bind(&self.shared.places, &self.shared.surroundings) {
             self.socket = socket;
         }
     }
 
     /// Executes the commands of runs until there is nothing to do for a while, or until `until` is cancelled.
-    pub async fn run(mut self, until: CancellationToken) {
+    pub(crate) async fn run(mut self, until: CancellationToken) {
         let mut last_work = Instant::now();
         let mut tick = tokio::time::interval(TICK);
-        let journal = self.shared.options.places.journal();
+        let journal = self.shared.places.journal();
         loop {
             tokio::select! {
                 () = until.cancelled() => break,
@@ -203,13 +213,22 @@ impl Supervisor {
 }
 
 impl Shared {
-    fn running(&self) -> MutexGuard<'_, HashMap<EffectKey, RunningEffect>> {
+    fn places(&self) -> &RunPlaces {
+        &self.places
+    }
+
+    /// The git program with the environment of children's commands.
+    fn git(&self) -> Git {
+        Git::new(self.commands_environment.clone())
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<EffectOfRun, RunningEffect>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn is_running(&self, run: &str, effect: &EffectId) -> bool {
-        self.running()
-            .contains_key(&(run.to_owned(), effect.clone()))
+        let key = EffectOfRun::new(run, effect.clone());
+        self.running().contains_key(&key)
     }
 
     /// Looks for effects whose owners are dead, and for effects that no message announced.
@@ -241,8 +260,8 @@ impl Shared {
 
     /// Stops the set-up of working trees that no child is to work in any more.
     fn stop_setting_up(&self, run: &str) {
-        let is_made = |(of, effect): &&EffectKey| of == run && effect.kind == EffectKind::Make;
-        let made: Vec<EffectKey> = self.running().keys().filter(is_made).cloned().collect();
+        let is_made = |of: &&EffectOfRun| of.run == run && of.effect.kind == EffectKind::Make;
+        let made: Vec<EffectOfRun> = self.running().keys().filter(is_made).cloned().collect();
         if made.is_empty() {
             return;
         }
@@ -250,10 +269,10 @@ impl Shared {
             return;
         };
         for key in made {
-            let node = loaded.state.nodes.get(&key.1.of.node);
+            let node = loaded.state.nodes.get(&key.effect.of.node);
             let is_wanted = node.is_none_or(|node| node.next.is_some());
             if let Some(running) = self.running().get(&key).filter(|_| !is_wanted) {
-                running.stop.tell(false);
+                running.handles.stop.tell(false);
             }
         }
     }
@@ -267,7 +286,7 @@ impl Shared {
         for row in others.into_iter().chain(sends) {
             let is_free = row.holder.is_none() && !self.is_running(&row.run, &row.effect);
             let may_take = match row.effect.kind {
-                EffectKind::Start => self.has_surroundings_of(row, asked),
+                EffectKind::Start => self.may_drive(row, asked),
                 EffectKind::Stop => self.may_stop(row, rows),
                 // Only the process that drives a child can give it a message.
                 EffectKind::Send => self.inbox_of(&row.run, &row.effect.of).is_some(),
@@ -299,38 +318,31 @@ impl Shared {
 
     fn forget_what_is_closed(&self, run: &str, rows: &[OpenRow]) {
         let is_open = |effect: &EffectId| rows.iter().any(|row| row.effect == *effect);
-        self.running().retain(|(of, effect), running| {
-            let may_be_left = matches!(effect.kind, EffectKind::Timer | EffectKind::Verify);
-            let is_over = of == run && may_be_left && !is_open(effect);
+        self.running().retain(|of, running| {
+            let may_be_left = matches!(of.effect.kind, EffectKind::Timer | EffectKind::Verify);
+            let is_over = of.run == run && may_be_left && !is_open(&of.effect);
             if is_over {
-                running.stop.tell(true);
+                running.handles.stop.tell(true);
             }
             !is_over
         });
     }
 
     /// Returns true if this supervisor may drive a run. One with other surroundings is left to a supervisor that has them; but
-    /// if it is asked for here and no other one came in time, it is driven with what there is.
-    fn has_surroundings_of(&self, row: &OpenRow, asked: bool) -> bool {
+    /// if it is asked for here and no other one came in time, it is driven with what there is. A run whose surroundings are
+    /// not known is taken, so that it ends with the reason.
+    fn may_drive(&self, row: &OpenRow, asked: bool) -> bool {
         let is_late = row.epoch > 0 || now().wall.saturating_sub(row.opened_at) > ADOPTED_AFTER_MS;
-        if asked && is_late {
-            return true;
-        }
-        let Ok(request) = self.store.request(&row.run) else {
-            return false;
-        };
-        let request: Result<RunRequest, _> = serde_json::from_str(&request);
-        request.is_ok_and(|it| it.surroundings == self.options.surroundings)
+        let wanted = row.surroundings.as_ref();
+        (asked && is_late) || wanted.is_none_or(|wanted| *wanted == self.surroundings)
     }
 
     /// Takes an effect in a task of its own. Its lease is not waited for, so that leases of many runs are written together.
     fn take(self: &Arc<Self>, row: OpenRow) {
-        let stop = StopTokens::default();
-        let key = (row.run.clone(), row.effect.clone());
-        let inbox = Inbox::default();
+        let handles = EffectHandles::default();
+        let key = EffectOfRun::of(&row);
         let running = RunningEffect {
-            stop: stop.clone(),
-            inbox: inbox.clone(),
+            handles: handles.clone(),
             is_leased: false,
             task: None,
         };
@@ -341,10 +353,9 @@ impl Shared {
             if let Some(epoch) = shared.lease(&row).await {
                 shared.leased(&key, epoch);
                 let inner = Arc::clone(&shared);
-                let (run, effect) = key.clone();
+                let EffectOfRun { run, effect } = key.clone();
                 // A task that panics fails one attempt and not the others: its effect has lost its holder.
-                let done =
-                    tokio::spawn(async move { inner.execute(row, epoch, (stop, inbox)).await });
+                let done = tokio::spawn(async move { inner.execute(row, epoch, handles).await });
                 let done = AbortOnDropHandle::new(done).await;
                 if done.is_err() && effect.kind != EffectKind::Timer {
                     let why = "its task failed".to_owned();
@@ -353,7 +364,7 @@ impl Shared {
                 }
             }
             shared.running().remove(&key);
-            let _ = shared.news.send(key.0);
+            let _ = shared.news.send(key.run);
         });
         if let Some(running) = self.running().get_mut(&of_task) {
             running.task = Some(task.abort_handle());
@@ -361,23 +372,23 @@ impl Shared {
     }
 
     /// Takes note that the lease of an effect is recorded.
-    fn leased(&self, (run, effect): &EffectKey, epoch: u32) {
-        if let Some(running) = self.running().get_mut(&(run.clone(), effect.clone())) {
+    fn leased(&self, of: &EffectOfRun, epoch: u32) {
+        if let Some(running) = self.running().get_mut(of) {
             running.is_leased = true;
         }
         // Messages that were sent to a child before it was driven here were left alone until now.
-        let is_later = epoch > 1 || effect.of.n > 1;
-        if effect.kind == EffectKind::Start && is_later {
-            let _ = self.news.send(run.clone());
+        let is_later = epoch > 1 || of.effect.of.n > 1;
+        if of.effect.kind == EffectKind::Start && is_later {
+            let _ = self.news.send(of.run.clone());
         }
     }
 
     /// Returns the inbox of a child that is driven here.
     fn inbox_of(&self, run: &str, of: &Attempt) -> Option<Inbox> {
         let running = self.running();
-        let start = running.get(&(run.to_owned(), start_of(of)));
+        let start = running.get(&EffectOfRun::new(run, start_of(of)));
         let start = start.filter(|start| start.is_leased);
-        start.map(|start| start.inbox.clone())
+        start.map(|start| start.handles.inbox.clone())
     }
 
     /// Makes this process the holder of an effect, and returns the epoch; none if another process was first, or the effect is
@@ -411,15 +422,6 @@ impl Shared {
         for other in appended.others {
             let _ = self.news.send(other);
         }
-    }
-}
-
-/// Returns a fact as it is recorded now.
-pub(crate) fn draft(fact: Fact, artifacts: Vec<Vec<u8>>) -> Draft {
-    Draft {
-        fact,
-        artifacts,
-        at: now(),
     }
 }
 

@@ -1,13 +1,15 @@
 //! The prompt and the message of a child, stored before it starts.
 
+use grove_catalog::prompt::Prompt;
 use grove_plan::{
     Attempt, Contract, Inputs, ItemValue, NodeId, Texts, Variables, compose, node_views, said_by,
 };
 use grove_spec::Digest;
-use grove_store::{LoadedRun, Store};
+use grove_store::{LoadedRun, Store, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::envelope::EnvelopeError;
 use crate::places::RunPlaces;
 
 /// The prompt and the message of a child. The built-in engine sends exactly these bytes.
@@ -57,6 +59,27 @@ impl ToldPart {
             bytes: text.len(),
         }
     }
+
+    /// The parts of an agent's prompt, of whose end so many bytes are kept.
+    fn of_prompt(prompt: &Prompt, kept: usize) -> Vec<Self> {
+        let mut end = 0;
+        let parts = prompt.blocks.iter().map(|block| {
+            // Between two blocks there are ends of lines.
+            let rest = prompt.text.get(end..).unwrap_or_default();
+            let at = end + rest.find(&block.text).unwrap_or_default();
+            end = at + block.text.len();
+            let source = block.source.as_ref();
+            Self {
+                kind: block.kind.as_str().to_owned(),
+                name: block.name.clone(),
+                source: source.map(|path| path.to_string_lossy().into_owned()),
+                digest: block.digest,
+                at,
+                bytes: block.text.len().min(kept.saturating_sub(at)),
+            }
+        });
+        parts.collect()
+    }
 }
 
 /// The text about being a child. It is the same for equal work, so it has no ids and no paths of a run.
@@ -75,7 +98,7 @@ const CAN_ASK: &str =
 
 /// The facts about a child that its boundary depends on.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Boundary<'a> {
+pub(crate) struct Boundary<'a> {
     /// Set if its result is data.
     pub has_schema: bool,
     /// Set if it can ask questions.
@@ -87,13 +110,15 @@ pub struct Boundary<'a> {
 }
 
 impl Told {
-    /// Puts an agent's prompt, the boundary and the task together.
-    pub fn new((prompt, parts): (&str, &[ToldPart]), task: &str, boundary: &Boundary<'_>) -> Self {
-        let mut system = prompt.trim_end().to_owned();
-        let mut parts = parts.to_vec();
-        for part in &mut parts {
-            part.bytes = part.bytes.min(system.len().saturating_sub(part.at));
-        }
+    /// Puts an agent's prompt, the boundary and the task together, after the conversation of another child if there is one.
+    pub(crate) fn new(
+        prompt: &Prompt,
+        task: &str,
+        boundary: &Boundary<'_>,
+        history: &[Value],
+    ) -> Self {
+        let mut system = prompt.text.trim_end().to_owned();
+        let mut parts = ToldPart::of_prompt(prompt, system.len());
         if !system.is_empty() {
             system.push_str("\n\n");
         }
@@ -118,20 +143,15 @@ impl Told {
             let section = contract.section();
             parts.push(ToldPart::added("contract", &mut system, &section));
         }
+        if !history.is_empty() {
+            parts.push(ToldPart::added("boundary", &mut system, FORKED));
+        }
         Self {
             system,
             message: task.to_owned(),
-            history: Vec::new(),
+            history: history.to_vec(),
             parts,
         }
-    }
-
-    /// Puts it after the conversation of another child.
-    pub(crate) fn after(mut self, history: Vec<Value>) -> Self {
-        self.parts
-            .push(ToldPart::added("boundary", &mut self.system, FORKED));
-        self.history = history;
-        self
     }
 
     /// Returns the bytes of the artifact.
@@ -154,42 +174,41 @@ pub(crate) fn of_attempt(
     run: &LoadedRun,
     of: &Attempt,
     review: &dyn Fn(&NodeId) -> String,
-) -> Result<ToldAttempt, String> {
-    let child = run
-        .plan
-        .child(&of.node)
-        .ok_or("the plan has no such child")?;
+) -> Result<ToldAttempt, ToldError> {
+    let child = run.plan.child(&of.node).ok_or(ToldError::NoChild)?;
     let is_recorded = recorded(run, of);
     let digest = is_recorded.or_else(|| recorded(run, &first_of_session(run, of)));
-    let read = |digest: &Digest| -> Result<Told, String> {
-        let bytes = store.artifact(digest).map_err(|error| error.to_string())?;
-        let told = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        told.ok_or_else(|| "what the child is told is not there".to_owned())
-    };
-    let told = match (&digest, &child.inputs) {
-        (Some(digest), _) => read(digest)?,
-        (None, None) => read(&child.told)?,
-        (None, Some(inputs)) => {
-            let template = read(&child.told)?;
-            if let Some(author) = run.plan.reviews(&of.node) {
-                let message = review(&author);
-                let told = Told {
-                    message,
-                    ..template
-                };
-                let to_store = Some(told.to_bytes());
-                return Ok(ToldAttempt { told, to_store });
-            }
-            let mut variables = variables(store, places, run, inputs);
-            variables.item = item_of(store, run, &of.node);
+    let template: Told = store.json(digest.as_ref().unwrap_or(&child.told))?;
+    let told = match &child.inputs {
+        Some(inputs) if digest.is_none() => {
+            let message = match run.plan.reviews(&of.node) {
+                Some(author) => review(&author),
+                None => {
+                    let mut variables = variables(store, places, run, inputs)?;
+                    variables.item = item_of(store, run, &of.node);
+                    compose(&template.message, &variables)
+                }
+            };
             Told {
-                message: compose(&template.message, &variables),
+                message,
                 ..template
             }
         }
+        _ => template,
     };
     let to_store = (is_recorded.is_none() && child.inputs.is_some()).then(|| told.to_bytes());
     Ok(ToldAttempt { told, to_store })
+}
+
+/// The reason why it is not known what a child is told.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ToldError {
+    #[error("the plan has no such child")]
+    NoChild,
+    #[error("what the child is told is not there: {0}")]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Envelope(#[from] EnvelopeError),
 }
 
 fn recorded(run: &LoadedRun, of: &Attempt) -> Option<Digest> {
@@ -213,11 +232,13 @@ fn first_of_session(run: &LoadedRun, of: &Attempt) -> Attempt {
     }
 }
 
-fn variables(store: &Store, places: &RunPlaces, run: &LoadedRun, inputs: &Inputs) -> Variables {
-    let text = |digest: &Digest| {
-        let bytes = store.artifact(digest).ok().flatten()?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
-    };
+fn variables(
+    store: &Store,
+    places: &RunPlaces,
+    run: &LoadedRun,
+    inputs: &Inputs,
+) -> Result<Variables, EnvelopeError> {
+    let text = |digest: &Digest| store.text(digest).ok();
     let texts: Texts<'_> = &text;
     let outputs = inputs.outputs.iter();
     // A run may have thousands of other nodes, which are not read.
@@ -234,15 +255,15 @@ fn variables(store: &Store, places: &RunPlaces, run: &LoadedRun, inputs: &Inputs
             .and_then(|node| node.output.structured.as_ref());
         structured.map_or_else(|| said_by(&views, nodes), ToString::to_string)
     };
-    Variables {
+    Ok(Variables {
         task: inputs.task.as_ref().and_then(text).unwrap_or_default(),
         previous: said_by(&views, &inputs.previous),
-        chain_dir: places.chain_folder(run).to_string_lossy().into_owned(),
+        chain_dir: places.chain_folder(run)?.to_string_lossy().into_owned(),
         outputs: outputs
             .map(|(name, nodes)| (name.clone(), said(nodes)))
             .collect(),
         item: None,
-    }
+    })
 }
 
 /// Returns the item of a list that a node runs for.
@@ -252,8 +273,7 @@ pub(crate) fn item_of(store: &Store, run: &LoadedRun, id: &NodeId) -> Option<Ite
     let found = run.state.nodes.get(&step)?.items.as_ref()?;
     let mut items = found.items.iter();
     let at = items.position(|item| step.item(&item.key) == *id)?;
-    let bytes = store.artifact(&found.list).ok().flatten()?;
-    let list: Vec<Value> = serde_json::from_slice(&bytes).ok()?;
+    let list: Vec<Value> = store.json(&found.list).ok()?;
     Some(ItemValue {
         name: fan_out.item.clone(),
         value: list.into_iter().nth(at)?,

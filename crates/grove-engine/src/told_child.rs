@@ -1,8 +1,7 @@
 //! The text that a child was told, as it was stored before it started, and the sources of its parts.
 
-use grove_catalog::prompt::Prompt;
+use crate::told::Told;
 use grove_plan::{NodeId, NodeView};
-use crate::told::{Told, ToldPart};
 use grove_spec::Digest;
 
 use crate::error::EngineError;
@@ -47,28 +46,4 @@ impl RunJournal {
             told: told.ok_or_else(|| EngineError::internal("what it was told is not on record"))?,
         })
     }
-}
-
-/// Returns the parts of a prompt with their sources.
-pub(crate) fn prompt_parts(prompt: &Prompt) -> Vec<ToldPart> {
-    let mut end = 0;
-    let mut parts = Vec::new();
-    for block in &prompt.blocks {
-        let bytes = block.text.len();
-        // Between two blocks there are ends of lines.
-        let rest = prompt.text.get(end..).unwrap_or_default();
-        let between = rest.find(&block.text).unwrap_or_default();
-        let at = end + between;
-        end = at + bytes;
-        let source = block.source.as_ref();
-        parts.push(ToldPart {
-            kind: block.kind.as_str().to_owned(),
-            name: block.name.clone(),
-            source: source.map(|path| path.to_string_lossy().into_owned()),
-            digest: block.digest,
-            at,
-            bytes,
-        });
-    }
-    parts
 }

@@ -7,18 +7,22 @@ mod shell_tool;
 mod work_folder;
 
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use grove_exec::{Keeper, StopTokens};
+use grove_fs::FsError;
 use grove_model::{Secret, ToolDefinition};
 use grove_plan::subagent_tool::{self, Caller};
 use grove_plan::{CallId, report_of};
 use serde_json::{Value, json};
 
-use crate::skills_of_children::Skills;
+use crate::calling_child::CallingChild;
 use crate::data_check::DataCheck;
-use crate::delegation::Delegate;
+use crate::engine::Engine;
+use crate::error::with_causes;
+use crate::folder_skills::FolderSkills;
 use crate::mcp::McpTools;
 use crate::powers::Power;
 pub(crate) use work_folder::WorkFolder;
@@ -35,12 +39,9 @@ pub(crate) const SUBAGENT: &str = subagent_tool::SUBAGENT;
 /// The tool through which a child gives the report on its work.
 pub(crate) const ACCEPTANCE_REPORT: &str = "acceptance_report";
 
-/// Tools that look at files and do nothing else.
-const LOOKING: [&str; 4] = ["read", "ls", "find", "grep"];
-
 /// A tool of the built-in engine.
 #[derive(Debug)]
-pub struct ToolRow {
+pub(crate) struct ToolRow {
     /// The name of the tool.
     pub name: &'static str,
     /// The names that other hosts give it.
@@ -51,10 +52,35 @@ pub struct ToolRow {
     pub description: &'static str,
     /// The name, type and meaning of each argument, and true if it has to be given.
     arguments: &'static [(&'static str, &'static str, &'static str, bool)],
+    run: ToolFunction,
+}
+
+/// The function of a tool.
+#[derive(Debug, Clone, Copy)]
+enum ToolFunction {
+    /// Looks at files and does nothing else, so that it runs on a thread beside others like it.
+    Look(fn(&Toolbox, &Value) -> Result<String, ToolError>),
+    /// Does something at once.
+    Do(fn(&Toolbox, &Value) -> Result<String, ToolError>),
+    /// Takes a while.
+    Await(for<'a> fn(&'a Toolbox, ToolCall<'a>) -> RunningTool<'a>),
+}
+
+/// A tool that is running.
+type RunningTool<'a> = Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>>;
+
+/// A call of a tool.
+#[derive(Clone, Copy)]
+pub(crate) struct ToolCall<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) arguments: &'a Value,
+    pub(crate) stop: &'a StopTokens,
+    /// The name of the call in the journal, which it has again after a crash.
+    pub(crate) id: Option<&'a CallId>,
 }
 
 /// Every tool of the built-in engine that an agent may list.
-pub const TOOLS: &[ToolRow] = &[
+pub(crate) const TOOLS: &[ToolRow] = &[
     ToolRow {
         name: "read",
         others: &["Read", "view", "read_file"],
@@ -65,6 +91,7 @@ pub const TOOLS: &[ToolRow] = &[
             ("offset", "integer", "the first line, counted from 1", false),
             ("limit", "integer", "how many lines", false),
         ],
+        run: ToolFunction::Look(Toolbox::read),
     },
     ToolRow {
         name: "ls",
@@ -77,6 +104,7 @@ pub const TOOLS: &[ToolRow] = &[
             "the folder; the work folder when left out",
             false,
         )],
+        run: ToolFunction::Look(Toolbox::list),
     },
     ToolRow {
         name: "find",
@@ -92,6 +120,7 @@ pub const TOOLS: &[ToolRow] = &[
                 false,
             ),
         ],
+        run: ToolFunction::Look(Toolbox::find),
     },
     ToolRow {
         name: "grep",
@@ -119,6 +148,7 @@ pub const TOOLS: &[ToolRow] = &[
                 false,
             ),
         ],
+        run: ToolFunction::Look(Toolbox::grep),
     },
     ToolRow {
         name: "write",
@@ -129,6 +159,7 @@ pub const TOOLS: &[ToolRow] = &[
             ("path", "string", "the file", true),
             ("content", "string", "its whole content", true),
         ],
+        run: ToolFunction::Do(Toolbox::write),
     },
     ToolRow {
         name: "edit",
@@ -140,6 +171,7 @@ pub const TOOLS: &[ToolRow] = &[
             ("oldText", "string", "the text to replace, exactly", true),
             ("newText", "string", "what to put in its place", true),
         ],
+        run: ToolFunction::Do(Toolbox::edit),
     },
     ToolRow {
         name: "bash",
@@ -150,6 +182,7 @@ pub const TOOLS: &[ToolRow] = &[
             ("command", "string", "the command line", true),
             ("timeout", "integer", "how many seconds it may take", false),
         ],
+        run: ToolFunction::Await(|toolbox, call| Box::pin(toolbox.bash(call))),
     },
     ToolRow {
         name: "skill",
@@ -157,6 +190,7 @@ pub const TOOLS: &[ToolRow] = &[
         power: Power::Words,
         description: "Gives the instructions of a skill by its name.",
         arguments: &[("name", "string", "the skill", true)],
+        run: ToolFunction::Do(|toolbox, arguments| toolbox.skill(&text_of(arguments, "name")?)),
     },
     ToolRow {
         name: SUBAGENT,
@@ -165,6 +199,7 @@ pub const TOOLS: &[ToolRow] = &[
         description: subagent_tool::OF_CHILDREN,
         // The schema is that of hosts, without the fields that children do not have.
         arguments: &[],
+        run: ToolFunction::Await(|toolbox, call| Box::pin(toolbox.ask_others(call))),
     },
     ToolRow {
         name: CONTACT_SUPERVISOR,
@@ -186,18 +221,22 @@ cannot find out and must not decide yourself.",
                 true,
             ),
         ],
+        // A question is taken before the call is made: what comes here is progress.
+        run: ToolFunction::Do(|_, arguments| {
+            text_of(arguments, "message").map(|_| "noted".to_owned())
+        }),
     },
 ];
 
 impl ToolRow {
     /// Returns the tool of a name, in Grove's words or another host's.
-    pub fn by_name(name: &str) -> Option<&'static Self> {
+    pub(crate) fn by_name(name: &str) -> Option<&'static Self> {
         let is_it = |row: &&Self| row.name == name || row.others.contains(&name);
         TOOLS.iter().find(is_it)
     }
 
     /// Returns true if it can change files.
-    pub fn writes(&self) -> bool {
+    pub(crate) fn writes(&self) -> bool {
         matches!(self.power, Power::Write | Power::Run)
     }
 
@@ -236,20 +275,69 @@ impl ToolRow {
     }
 }
 
-/// The result of a call: the text for the model, and true if the call failed.
+/// The result of a call.
 pub(crate) struct ToolResult {
+    /// The text for the model.
     pub(crate) text: String,
     pub(crate) is_error: bool,
 }
 
 impl ToolResult {
-    pub(crate) fn of(result: Result<String, String>) -> Self {
-        let is_error = result.is_err();
+    pub(crate) fn failed(text: impl Into<String>) -> Self {
         Self {
-            text: result.unwrap_or_else(|message| message),
-            is_error,
+            text: text.into(),
+            is_error: true,
         }
     }
+}
+
+impl From<Result<String, ToolError>> for ToolResult {
+    fn from(result: Result<String, ToolError>) -> Self {
+        match result {
+            Ok(text) => Self {
+                text,
+                is_error: false,
+            },
+            Err(error) => Self::failed(with_causes(&error)),
+        }
+    }
+}
+
+/// The reason why a tool did not do what it was called for, as the model is told.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ToolError {
+    #[error("`{0}` is missing or is no text")]
+    Argument(&'static str),
+    #[error("`{0}` is no text")]
+    NoText(String),
+    #[error("`{path}` is outside the work folder and cannot be {verb}")]
+    Outside { path: String, verb: &'static str },
+    #[error("there is no tool `{name}`; there are: {allowed}")]
+    NoTool { name: String, allowed: String },
+    #[error("{0} leads out of the work folder")]
+    LeadsOut(String),
+    #[error(transparent)]
+    Files(FsError),
+    /// It was done, and not as wanted: a command that failed, a text that does not occur.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<FsError> for ToolError {
+    fn from(error: FsError) -> Self {
+        if error.leads_out() {
+            Self::LeadsOut(error.path.display().to_string())
+        } else {
+            Self::Files(error)
+        }
+    }
+}
+
+/// A working tree that only one child works in.
+pub(crate) struct OwnTree {
+    pub(crate) folder: PathBuf,
+    /// The files and folders of the repository that are linked into it.
+    pub(crate) linked: Vec<PathBuf>,
 }
 
 /// The parts that the tools of one child need.
@@ -262,7 +350,7 @@ pub(crate) struct Toolbox {
     /// The environment of commands.
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) tool_timeout: Duration,
-    pub(crate) skills: Arc<dyn Skills>,
+    pub(crate) skills: FolderSkills,
     /// The schema of the output.
     pub(crate) schema: Option<Value>,
     /// Set if the child is to report on its work.
@@ -273,16 +361,17 @@ pub(crate) struct Toolbox {
     pub(crate) secrets: Vec<Secret>,
     /// The variables that the child's skills set for its commands.
     pub(crate) of_skills: Mutex<Vec<(String, Secret)>>,
-    /// Runs the work that is asked of other agents.
-    pub(crate) delegate: Option<Delegate>,
+    pub(crate) engine: Arc<Engine>,
+    /// The child as one that asks for runs.
+    pub(crate) caller: Option<CallingChild>,
     /// The tools of MCP servers.
     pub(crate) mcp: McpTools,
     /// The folder for outputs that are too long for a model.
     pub(crate) outputs: PathBuf,
     /// Set if commands run in a sandbox.
     pub(crate) is_sandboxed: bool,
-    /// The working tree of its own that the child works in, and the paths that are linked into it.
-    pub(crate) own_tree: Option<(PathBuf, Vec<PathBuf>)>,
+    /// The working tree of its own that the child works in.
+    pub(crate) own_tree: Option<OwnTree>,
     /// The folders of version control that the work needs, looked for once.
     pub(crate) git_folders: tokio::sync::OnceCell<Vec<PathBuf>>,
     /// Grove's own folder, which no command in a sandbox reads.
@@ -339,63 +428,74 @@ impl Toolbox {
         of_server.map_or_else(|| self.looks_at_files(name), |writes| !writes)
     }
 
+    /// The row of a tool that the child may call.
+    fn row(&self, name: &str) -> Option<&'static ToolRow> {
+        let row = TOOLS.iter().find(|row| row.name == name);
+        row.filter(|row| self.allows(row.name))
+    }
+
     /// Returns true if a tool looks at files and does nothing else.
     pub(crate) fn looks_at_files(&self, name: &str) -> bool {
-        LOOKING.contains(&name) && self.allows(name)
+        let row = self.row(name);
+        row.is_some_and(|row| matches!(row.run, ToolFunction::Look(_)))
     }
 
     /// Runs a tool that looks at files.
     pub(crate) fn look(&self, name: &str, arguments: &Value) -> ToolResult {
-        self.masked(ToolResult::of(self.on_files(name, arguments)))
+        match self.row(name).map(|row| row.run) {
+            Some(ToolFunction::Look(look)) => self.masked(look(self, arguments).into()),
+            _ => self.no_tool(name),
+        }
     }
 
     /// Returns true if a call asks other agents: made again with the same key, it leads to the same run.
     pub(crate) fn delegates(&self, name: &str) -> bool {
-        name == SUBAGENT && self.allows(name) && self.delegate.is_some()
+        name == SUBAGENT && self.allows(name) && self.caller.is_some()
     }
 
     /// Runs a tool. One that is not allowed is refused here, whatever the model was told.
-    pub(crate) async fn run(&self, name: &str, arguments: &Value, stop: &StopTokens) -> ToolResult {
-        self.run_call(name, arguments, stop, None).await
-    }
-
-    /// Runs a tool, with the name that the call has in the journal.
-    pub(crate) async fn run_call(
-        &self,
-        name: &str,
-        arguments: &Value,
-        stop: &StopTokens,
-        call: Option<&CallId>,
-    ) -> ToolResult {
+    pub(crate) async fn run(&self, call: ToolCall<'_>) -> ToolResult {
+        let ToolCall {
+            name,
+            arguments,
+            stop,
+            ..
+        } = call;
         if let Some(result) = self.structured(name, arguments, stop).await {
             return result;
         }
         if let Some(result) = self.mcp.call(name, arguments, stop).await {
-            return self.masked(ToolResult::of(result));
+            return self.masked(result);
         }
         if self.reports && name == ACCEPTANCE_REPORT {
             let found = report_of(arguments);
-            return ToolResult::of(match found.report {
-                Some(_) => Ok("noted".to_owned()),
-                None => Err(found.notes.join("; ")),
-            });
+            let noted = found.report.map(|_| "noted".to_owned());
+            return noted
+                .ok_or_else(|| ToolError::Failed(found.notes.join("; ")))
+                .into();
         }
-        let row = TOOLS.iter().find(|row| row.name == name);
-        let Some(row) = row.filter(|row| self.allows(row.name)) else {
-            let allowed = self.allowed.join(", ");
-            let message = format!("there is no tool `{name}`; there are: {allowed}");
-            return ToolResult::of(Err(message));
+        let Some(row) = self.row(name) else {
+            return self.no_tool(name);
         };
-        self.masked(ToolResult::of(match row.name {
-            SUBAGENT => match &self.delegate {
-                Some(delegate) => delegate.call(arguments, call, stop).await,
-                None => Err("nobody can be asked here".to_owned()),
-            },
-            "bash" => self.bash(arguments, stop).await,
-            CONTACT_SUPERVISOR => text_of(arguments, "message").map(|_| "noted".to_owned()),
-            "skill" => text_of(arguments, "name").and_then(|name| self.skill(&name)),
-            _ => self.on_files(row.name, arguments),
-        }))
+        self.masked(match row.run {
+            ToolFunction::Look(act) | ToolFunction::Do(act) => act(self, arguments).into(),
+            ToolFunction::Await(begin) => begin(self, call).await,
+        })
+    }
+
+    fn no_tool(&self, name: &str) -> ToolResult {
+        let error = ToolError::NoTool {
+            name: name.to_owned(),
+            allowed: self.allowed.join(", "),
+        };
+        Err(error).into()
+    }
+
+    async fn ask_others(&self, call: ToolCall<'_>) -> ToolResult {
+        match &self.caller {
+            Some(child) => self.engine.subagent_of_child(child, call).await,
+            None => ToolResult::failed("nobody can be asked here"),
+        }
     }
 
     /// Returns a result with its secret values masked.
@@ -458,7 +558,7 @@ impl Toolbox {
     }
 
     /// Returns the text of a skill, and lets its files be read from now on.
-    pub(crate) fn skill(&self, name: &str) -> Result<String, String> {
+    pub(crate) fn skill(&self, name: &str) -> Result<String, ToolError> {
         let given = self.skills.activate(name)?;
         if let Some(folder) = &given.folder {
             self.work.grant(folder);
@@ -475,23 +575,6 @@ impl Toolbox {
         Ok(given.text)
     }
 
-    /// Adapts it to a program that runs its commands itself.
-    pub(crate) fn of_program(mut self) -> Self {
-        self.has_own_tools = true;
-        self
-    }
-
-    fn on_files(&self, name: &str, arguments: &Value) -> Result<String, String> {
-        match name {
-            "read" => self.read(arguments),
-            "ls" => self.list(arguments),
-            "find" => self.find(arguments),
-            "grep" => self.grep(arguments),
-            "write" => self.write(arguments),
-            _ => self.edit(arguments),
-        }
-    }
-
     /// Checks a value that a child gives as its result; none if another tool was called.
     pub(crate) async fn structured(
         &self,
@@ -506,16 +589,18 @@ impl Toolbox {
             folder: &self.outputs,
             stop,
         };
-        Some(ToolResult::of(
-            match check.faults(schema, arguments).await {
-                Ok(faults) if faults.is_empty() => Ok("taken".to_owned()),
-                Ok(faults) => {
-                    let faults = faults.join("\n");
-                    Err(format!("the value does not meet the schema:\n{faults}"))
-                }
-                Err(error) => Err(format!("the value was not checked: {error}")),
-            },
-        ))
+        let checked = match check.faults(schema, arguments).await {
+            Ok(faults) if faults.is_empty() => Ok("taken".to_owned()),
+            Ok(faults) => {
+                let faults = faults.join("\n");
+                let message = format!("the value does not meet the schema:\n{faults}");
+                Err(ToolError::Failed(message))
+            }
+            Err(error) => Err(ToolError::Failed(format!(
+                "the value was not checked: {error}"
+            ))),
+        };
+        Some(checked.into())
     }
 }
 
@@ -528,10 +613,9 @@ pub(crate) fn question_of(tool: &str, arguments: &Value) -> Option<String> {
 }
 
 /// Returns an argument that has to be a text.
-fn text_of(arguments: &Value, name: &str) -> Result<String, String> {
+fn text_of(arguments: &Value, name: &'static str) -> Result<String, ToolError> {
     let text = arguments.get(name).and_then(Value::as_str);
-    text.map(str::to_owned)
-        .ok_or_else(|| format!("`{name}` is missing or is no text"))
+    text.map(str::to_owned).ok_or(ToolError::Argument(name))
 }
 
 /// Returns an argument that is a number, if it is given.

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use grove_exec::{
-    Exit, Git, GuardedRepository, Held, Keeper, Order, Sandbox, Seclusion, StopTokens, Why,
-    allowed_variables, now,
+    Exit, Git, GitError, GuardedRepository, Held, Keeper, Order, Report, Sandbox, Seclusion,
+    StopTokens, Why, allowed_variables, now,
 };
+use grove_fs::FsError;
 use grove_plan::{Check, CheckEnd, CheckResult, Contract, protected_files};
 use grove_spec::Digest;
 
+use crate::error::with_causes;
 use crate::evidence::Trees;
 use crate::repository_guards::put_back;
 use crate::supervisor::blocking;
@@ -41,13 +43,13 @@ pub(crate) struct Verifying<'a> {
 }
 
 impl Verifying<'_> {
-    /// Runs all commands in turn, and returns what each printed; none if they are not wanted any more.
+    /// Runs all commands in turn; none if they are not wanted any more.
     pub(crate) async fn run(
         &self,
         contract: &Contract,
         changed: Option<&[String]>,
-    ) -> Option<(Vec<CheckResult>, Vec<Vec<u8>>)> {
-        let (mut results, mut texts) = (Vec::new(), Vec::new());
+    ) -> Option<CheckedWork> {
+        let mut checked = CheckedWork::default();
         let tree = blocking(|| self.with_pinned_files(contract, changed.unwrap_or_default()));
         let scene = CheckScene {
             seclusion: self.seclusion().await,
@@ -61,8 +63,8 @@ impl Verifying<'_> {
         for check in &contract.verify {
             let (mut result, printed) = match &tree {
                 Ok(_) => self.check(check, &scene).await,
-                Err(why) => {
-                    let end = CheckEnd::NotStarted(why.clone());
+                Err(error) => {
+                    let end = CheckEnd::NotStarted(with_causes(error));
                     (result(check, end, 0, b"", &[]), Vec::new())
                 }
             };
@@ -73,8 +75,8 @@ impl Verifying<'_> {
             if matches!(tree, Ok(None)) {
                 result.changed = blocking(|| self.changed_since(&mut files_now));
             }
-            results.push(result);
-            texts.push(printed);
+            checked.results.push(result);
+            checked.printed.push(printed);
         }
         if let Ok(Some(tree)) = &tree {
             blocking(|| {
@@ -83,7 +85,7 @@ impl Verifying<'_> {
             });
         }
         let _ = grove_fs::files::remove_folder(&self.temporary);
-        (!self.stop.is_told()).then_some((results, texts))
+        (!self.stop.is_told()).then_some(checked)
     }
 
     /// Makes another working tree with the child's files, in which those that it must not decide about are as they were; none
@@ -92,26 +94,22 @@ impl Verifying<'_> {
         &self,
         contract: &Contract,
         changed: &[String],
-    ) -> Result<Option<PinnedTree>, String> {
-        let temporary = grove_fs::files::make_closed_folder(&self.temporary);
-        temporary.map_err(|error| error.to_string())?;
+    ) -> Result<Option<PinnedTree>, PinError> {
+        grove_fs::files::make_closed_folder(&self.temporary)?;
         if contract.verify.is_empty() {
             return Ok(None);
         }
         let Some(trees) = self.trees else {
             return if self.was_seen {
-                Err("the files cannot be compared with those before the child".to_owned())
+                Err(PinError::NotCompared)
             } else {
                 Ok(None)
             };
         };
-        let said = |error: grove_exec::GitError| format!("pinned files: {error}");
-        let place = self.git.place(&self.folder).map_err(said)?;
-        let Some(place) = place else {
+        let Some(place) = self.git.place(&self.folder)? else {
             return Ok(None);
         };
-        let before = self.git.files_of(&self.folder, &trees.before);
-        let before = before.map_err(said)?;
+        let before = self.git.files_of(&self.folder, &trees.before)?;
         let touched = protected_files(contract, &place.below, changed, &before);
         if touched.is_empty() {
             return Ok(None);
@@ -122,11 +120,10 @@ impl Verifying<'_> {
             &trees.before,
             &touched,
             &self.temporary,
-        );
+        )?;
         let top = self.temporary.join("tree");
-        let made = commit.and_then(|commit| self.git.make(&place.top, &commit, &top, None));
-        let made = made.and_then(|()| self.git.bring_ignored(&place.top, &top));
-        made.map_err(said)?;
+        self.git.make(&place.top, &commit, &top, None)?;
+        self.git.bring_ignored(&place.top, &top)?;
         Ok(Some(PinnedTree {
             folder: top.join(&place.below),
             instead_of: place.top,
@@ -203,19 +200,15 @@ impl Verifying<'_> {
         let restored = guarded.and_then(|guarded| blocking(|| put_back(self.git, guarded)));
         let (end, printed, held) = match ended {
             Ok(ended) => {
-                let end = match (ended.report.why, ended.report.exit) {
-                    (_, Exit::NotStarted(why)) => CheckEnd::NotStarted(why),
-                    (Why::TimedOut, _) => CheckEnd::TimedOut,
-                    (_, Exit::Code(code)) => CheckEnd::Code(code),
-                    (_, Exit::Signal(signal)) => CheckEnd::Signal(signal),
-                };
+                let held = ended.report.held.clone();
+                let end = end_of(ended.report);
                 let note = pinned.map_or_else(String::new, |tree| {
                     format!("[as before the child: {}]\n", tree.files.join(", "))
                 });
                 let restored = restored.map_or_else(String::new, |said| format!("\n[{said}]\n"));
                 let text = ended.output.text();
                 let printed = format!("{note}{text}{restored}").into_bytes();
-                (end, printed, ended.report.held)
+                (end, printed, held)
             }
             Err(error) => {
                 let end = CheckEnd::NotStarted(error.to_string());
@@ -223,6 +216,35 @@ impl Verifying<'_> {
             }
         };
         (result(check, end, took, &printed, &held), printed)
+    }
+}
+
+/// The results of commands.
+#[derive(Default)]
+pub(crate) struct CheckedWork {
+    pub(crate) results: Vec<CheckResult>,
+    /// The text that each of them printed.
+    pub(crate) printed: Vec<Vec<u8>>,
+}
+
+/// The reason why files that a child must not decide about cannot be put back for its checks.
+#[derive(Debug, thiserror::Error)]
+enum PinError {
+    #[error("the files cannot be compared with those before the child")]
+    NotCompared,
+    #[error("pinned files: {0}")]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Files(#[from] FsError),
+}
+
+/// Returns the end of a command as verdicts have it.
+pub(crate) fn end_of(report: Report) -> CheckEnd {
+    match (report.why, report.exit) {
+        (_, Exit::NotStarted(why)) => CheckEnd::NotStarted(why),
+        (Why::TimedOut, _) => CheckEnd::TimedOut,
+        (_, Exit::Code(code)) => CheckEnd::Code(code),
+        (_, Exit::Signal(signal)) => CheckEnd::Signal(signal),
     }
 }
 

@@ -7,8 +7,10 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use grove_exec::{Bringing, Exit, Keeper, Order, StopTokens, Why, allowed_variables};
-use grove_fs::{atomic, files};
+use grove_exec::{
+    Bringing, ExecError, Exit, GitError, Keeper, Order, StopTokens, Why, allowed_variables,
+};
+use grove_fs::{FsError, atomic, files};
 use grove_plan::{NodeId, SetupHook};
 use grove_spec::duration;
 use grove_store::{LoadedRun, Store};
@@ -41,6 +43,41 @@ pub(crate) struct SettingUp<'a> {
     pub(crate) stop: &'a StopTokens,
 }
 
+/// The reason why a working tree was not set up.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SetupError {
+    #[error("{path} could not be added: {source}")]
+    NotAdded { path: String, source: GitError },
+    #[error("`{0}` is not a path inside a working tree")]
+    NotInside(String),
+    #[error("version control has `{0}`, which a set-up must not own")]
+    Tracked(String),
+    #[error("{0} leads out of the working tree")]
+    LeadsOut(PathBuf),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Files(#[from] FsError),
+    #[error("the set-up hook could not be asked: {0}")]
+    NotAsked(FsError),
+    #[error("the set-up hook could not be run: {0}")]
+    NotRun(ExecError),
+    #[error("the set-up hook could not be written: {0}")]
+    NotWritten(FsError),
+    #[error("the set-up hook differs from what was approved")]
+    NotApproved,
+    #[error("the set-up hook {0}")]
+    Failed(String),
+    #[error(
+        "the set-up hook did not print one JSON object such as {{\"syntheticPaths\": []}}: {0}"
+    )]
+    NoAnswer(#[from] serde_json::Error),
+    #[error("the set-up hook names more than {MOST_PATHS} paths")]
+    TooManyPaths,
+    #[error("the set-up hook names paths that it must not have: {0}")]
+    WrongPath(Box<SetupError>),
+}
+
 /// The answer of the program.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -51,7 +88,7 @@ struct HookAnswer {
 
 impl SettingUp<'_> {
     /// Sets the tree up, and returns the paths from its top that are not part of the child's work.
-    pub(crate) async fn run(&self) -> Result<Vec<String>, String> {
+    pub(crate) async fn run(&self) -> Result<Vec<String>, SetupError> {
         let setup = &self.tree.plan.setup;
         let mut synthetic = blocking(|| {
             let mut brought = Vec::new();
@@ -60,13 +97,12 @@ impl SettingUp<'_> {
                     brought.extend(self.bring(path, how)?);
                 }
             }
-            Ok::<_, String>(brought)
+            Ok::<_, SetupError>(brought)
         })?;
         if let Some(hook) = &setup.hook {
             let answered = self.ask(hook).await;
             let _ = files::remove_folder(&self.temporary);
-            let paths = answered.map_err(|why| format!("the set-up hook {why}"))?;
-            synthetic.extend(paths);
+            synthetic.extend(answered?);
         }
         synthetic.sort();
         synthetic.dedup();
@@ -74,7 +110,7 @@ impl SettingUp<'_> {
     }
 
     /// Links or copies something of the repository into the tree. A path that the repository does not have is left out.
-    fn bring(&self, path: &str, how: Bringing) -> Result<Option<String>, String> {
+    fn bring(&self, path: &str, how: Bringing) -> Result<Option<String>, SetupError> {
         let path = self.untracked(path)?;
         let from = self.tree.plan.repository.join(&path);
         let to = self.tree.folder.join(&path);
@@ -82,16 +118,17 @@ impl SettingUp<'_> {
             return Ok(None);
         }
         if let Some(parent) = to.parent() {
-            files::make_folder(parent).map_err(|error| error.to_string())?;
+            files::make_folder(parent)?;
         }
         self.require_inside(&to)?;
-        let brought = self.tree.git.bring(&from, &to, how);
-        brought.map_err(|error| format!("{path} could not be added: {error}"))?;
-        Ok(Some(path))
+        match self.tree.git.bring(&from, &to, how) {
+            Ok(()) => Ok(Some(path)),
+            Err(source) => Err(SetupError::NotAdded { path, source }),
+        }
     }
 
     /// Returns a path from the top of the tree; an error if version control has something there.
-    fn untracked(&self, path: &str) -> Result<String, String> {
+    fn untracked(&self, path: &str) -> Result<String, SetupError> {
         let parts = Path::new(path).components();
         let parts = parts.filter(|part| *part != Component::CurDir);
         let is_name =
@@ -99,40 +136,39 @@ impl SettingUp<'_> {
         let is_below = parts.clone().all(is_name);
         let plain: PathBuf = parts.collect();
         if !is_below || plain.as_os_str().is_empty() {
-            return Err(format!("`{path}` is not a path inside a working tree"));
+            return Err(SetupError::NotInside(path.to_owned()));
         }
         let plain = plain.to_string_lossy().into_owned();
         let tracked = self
             .tree
             .git
             .tracked(&self.tree.folder, std::slice::from_ref(&plain));
-        match tracked.map_err(|error| error.to_string())?.as_slice() {
+        match tracked?.as_slice() {
             [] => Ok(plain),
-            _ => Err(format!(
-                "version control has `{path}`, which a set-up must not own"
-            )),
+            _ => Err(SetupError::Tracked(path.to_owned())),
         }
     }
 
     /// Refuses a path that a link of the repository leads out of the tree.
-    fn require_inside(&self, path: &Path) -> Result<(), String> {
-        let real = files::without_links_above(path).map_err(|error| error.to_string())?;
-        let top = files::canonical(&self.tree.folder).map_err(|error| error.to_string())?;
+    fn require_inside(&self, path: &Path) -> Result<(), SetupError> {
+        let real = files::without_links_above(path)?;
+        let top = files::canonical(&self.tree.folder)?;
         if real.starts_with(&top) {
             return Ok(());
         }
-        Err(format!("{} leads out of the working tree", path.display()))
+        Err(SetupError::LeadsOut(path.to_path_buf()))
     }
 
-    async fn ask(&self, hook: &SetupHook) -> Result<Vec<String>, String> {
-        let said = |error: grove_fs::FsError| format!("could not be asked: {error}");
+    async fn ask(&self, hook: &SetupHook) -> Result<Vec<String>, SetupError> {
         let (input, complaints) = (
             self.temporary.join("hook-input.json"),
             self.temporary.join("hook-complaints.txt"),
         );
-        let file = blocking(|| -> Result<PathBuf, String> {
-            files::make_closed_folder(&self.temporary).map_err(said)?;
-            atomic::write_mode(&input, self.told().to_string().as_bytes(), 0o600).map_err(said)?;
+        let file = blocking(|| -> Result<PathBuf, SetupError> {
+            files::make_closed_folder(&self.temporary).map_err(SetupError::NotAsked)?;
+            let told = self.told().to_string();
+            let written = atomic::write_mode(&input, told.as_bytes(), 0o600);
+            written.map_err(SetupError::NotAsked)?;
             self.approved_text(hook)
         })?;
         let line = "complaints=$1; shift; exec \"$@\" < \"$0\" 2> \"$complaints\"";
@@ -158,46 +194,45 @@ impl SettingUp<'_> {
             .keeper
             .run(&order, self.stop, |bytes| answer.extend_from_slice(bytes))
             .await
-            .map_err(|error| format!("could not be run: {error}"))?;
+            .map_err(SetupError::NotRun)?;
         let complaint = complaint(&complaints);
-        match (ended.report.why, ended.report.exit) {
-            (Why::TimedOut, _) => {
-                let limit = duration::in_words(hook.timeout_ms);
-                return Err(format!("took longer than {limit}{complaint}"));
-            }
-            (_, Exit::NotStarted(why)) => return Err(format!("could not be started: {why}")),
-            (_, Exit::Signal(signal)) => {
-                return Err(format!("was ended by signal {signal}{complaint}"));
-            }
-            (_, Exit::Code(0)) => {}
-            (_, Exit::Code(code)) => return Err(format!("failed with code {code}{complaint}")),
+        let limit = || duration::in_words(hook.timeout_ms);
+        let failed = match (ended.report.why, ended.report.exit) {
+            (Why::TimedOut, _) => Some(format!("took longer than {}{complaint}", limit())),
+            (_, Exit::NotStarted(why)) => Some(format!("could not be started: {why}")),
+            (_, Exit::Signal(signal)) => Some(format!("was ended by signal {signal}{complaint}")),
+            (_, Exit::Code(0)) => None,
+            (_, Exit::Code(code)) => Some(format!("failed with code {code}{complaint}")),
+        };
+        if let Some(failed) = failed {
+            return Err(SetupError::Failed(failed));
         }
-        let answer: HookAnswer = serde_json::from_slice(&answer).map_err(|error| {
-            format!("did not print one JSON object such as {{\"syntheticPaths\": []}}: {error}")
-        })?;
+        let answer: HookAnswer = serde_json::from_slice(&answer)?;
         if answer.synthetic_paths.len() > MOST_PATHS {
-            return Err(format!("names more than {MOST_PATHS} paths"));
+            return Err(SetupError::TooManyPaths);
         }
         blocking(|| {
             let paths = answer.synthetic_paths.iter();
             let paths = paths.map(|path| self.untracked(path));
             paths.collect::<Result<_, _>>()
         })
-        .map_err(|why: String| format!("names paths that it must not have: {why}"))
+        .map_err(|error: SetupError| SetupError::WrongPath(Box::new(error)))
     }
 
     /// Returns the file to run: the person's own as it is, or a project's with the text that was approved.
-    fn approved_text(&self, hook: &SetupHook) -> Result<PathBuf, String> {
+    fn approved_text(&self, hook: &SetupHook) -> Result<PathBuf, SetupError> {
         let Some(digest) = &hook.approved else {
             return Ok(hook.file.clone());
         };
-        let text = self.store.artifact(digest).ok().flatten();
-        let text = text.ok_or("differs from what was approved")?;
+        let text = self
+            .store
+            .bytes(digest)
+            .map_err(|_| SetupError::NotApproved)?;
         let name = hook.file.file_name().unwrap_or_default();
         let file = self.temporary.join("approved").join(name);
         let written = file.parent().map_or(Ok(()), files::make_folder);
         let written = written.and_then(|()| atomic::write_mode(&file, &text, 0o700));
-        written.map_err(|error| format!("could not be written: {error}"))?;
+        written.map_err(SetupError::NotWritten)?;
         Ok(file)
     }
 

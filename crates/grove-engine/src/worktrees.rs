@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use grove_exec::{CapturedSubmodule, Git};
+use grove_exec::{CapturedSubmodule, Git, GitError};
+use grove_fs::FsError;
 use grove_plan::{
     CapturedWork, EarlierWork, NodeId, Outcome, SubmoduleWork, WorktreePlan, WorktreeState,
 };
@@ -11,11 +12,26 @@ use grove_spec::Digest;
 use grove_store::{LoadedRun, Store};
 
 use crate::beginning::{Beginning, Begins};
+use crate::error::with_causes;
 use crate::places::RunPlaces;
+use crate::supervisor::DoneEffect;
 
 /// The number of times that a failed step is tried again, and the time between two tries.
 const TRIES: u32 = 3;
 const BETWEEN_TRIES: Duration = Duration::from_millis(150);
+
+/// The reason why something could not be done with a working tree.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TreeError {
+    #[error("{0} is missing")]
+    Missing(String),
+    #[error("a link leads from {0} elsewhere")]
+    Elsewhere(PathBuf),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Files(#[from] FsError),
+}
 
 /// A child's working tree, with the tools to change it.
 pub(crate) struct ChildWorktree {
@@ -52,7 +68,7 @@ impl ChildWorktree {
         run: &LoadedRun,
         patch: Option<&Digest>,
         begins: &[EarlierWork],
-    ) -> (Outcome, Vec<Vec<u8>>) {
+    ) -> DoneEffect {
         let beginning = Beginning {
             git: &self.git,
             store,
@@ -62,17 +78,18 @@ impl ChildWorktree {
             scratch: self.scratch.join("begin"),
         };
         match again(|| beginning.find(begins)) {
-            Ok(Begins::At(base)) => (self.make_at(store, patch, &base), Vec::new()),
+            Ok(Begins::At(base)) => self.make_at(store, patch, &base).into(),
             Ok(Begins::Conflict(conflict, answer)) => {
                 let outcome = Outcome::Conflicting {
                     conflict,
                     answer: Digest::of(&answer),
                 };
-                (outcome, vec![answer])
+                DoneEffect::with(outcome, vec![answer])
             }
-            Err(why) => {
+            Err(error) => {
+                let why = with_causes(&error);
                 let why = format!("the work that it begins with cannot be put together: {why}");
-                (self.give_up(&why), Vec::new())
+                self.give_up(&why).into()
             }
         }
     }
@@ -82,31 +99,27 @@ impl ChildWorktree {
         let patch = patch.map(stored);
         let ignored = self.known.captured.as_ref().and_then(|it| it.ignored);
         let ignored = ignored.as_ref().map(stored);
-        let make = || -> Result<(), String> {
+        let make = || -> Result<(), TreeError> {
             let patch = match &patch {
-                Some(None) => return Err("its patch is missing".to_owned()),
+                Some(None) => return Err(TreeError::Missing("its patch".to_owned())),
                 Some(Some(patch)) => Some(patch.as_slice()),
                 None => None,
             };
             let repository = &self.plan.repository;
             if let Some(parent) = self.folder.parent() {
-                grove_fs::files::make_folder(parent).map_err(|error| error.to_string())?;
+                grove_fs::files::make_folder(parent)?;
                 self.require_own_place(parent)?;
             }
-            let cleared = self.git.remove(repository, &self.folder);
-            cleared.map_err(|error| error.to_string())?;
+            self.git.remove(repository, &self.folder)?;
             // Files that a killed git left are in none of git's lists, so git does not remove them.
             let _ = grove_fs::files::remove_folder(&self.folder);
-            let made = self.git.make(repository, base, &self.folder, patch);
-            made.map_err(|error| error.to_string())?;
+            self.git.make(repository, base, &self.folder, patch)?;
             match &ignored {
-                Some(None) => Err("its ignored files are not stored".to_owned()),
-                Some(Some(archive)) => {
-                    let unpacked = self.git.unpack(&self.folder, archive);
-                    unpacked.map_err(|error| error.to_string())
-                }
-                None => Ok(()),
+                Some(None) => return Err(TreeError::Missing("its ignored files".to_owned())),
+                Some(Some(archive)) => self.git.unpack(&self.folder, archive)?,
+                None => {}
             }
+            Ok(())
         };
         match again(make) {
             Ok(()) => Outcome::Made {
@@ -114,21 +127,21 @@ impl ChildWorktree {
                 synthetic: Vec::new(),
                 base: (base != self.plan.base).then(|| base.to_owned()),
             },
-            Err(why) => self.give_up(&format!("no working tree could be made: {why}")),
+            Err(error) => {
+                let why = with_causes(&error);
+                self.give_up(&format!("no working tree could be made: {why}"))
+            }
         }
     }
 
     /// Refuses a folder to which a link in Grove's own folder leads: files are made and removed there.
-    fn require_own_place(&self, folder: &Path) -> Result<(), String> {
-        let real = |path: &Path| {
-            let real = grove_fs::files::canonical(path);
-            real.map_err(|error| error.to_string())
-        };
+    fn require_own_place(&self, folder: &Path) -> Result<(), TreeError> {
+        let real = grove_fs::files::canonical;
         let below = folder.strip_prefix(&self.state).unwrap_or(folder);
         if real(folder)? == real(&self.state)?.join(below) {
             return Ok(());
         }
-        Err(format!("a link leads from {} elsewhere", folder.display()))
+        Err(TreeError::Elsewhere(folder.to_path_buf()))
     }
 
     /// Removes what there is of a tree that no child has worked in.
@@ -141,10 +154,9 @@ impl ChildWorktree {
     }
 
     /// Captures the changes in it, and returns the texts that the outcome names.
-    pub(crate) fn capture(&self) -> (Outcome, Vec<Vec<u8>>) {
-        let impossible = |why: String| (Outcome::Impossible { why }, Vec::new());
+    pub(crate) fn capture(&self) -> DoneEffect {
         if let Err(error) = grove_fs::files::make_closed_folder(&self.scratch) {
-            return impossible(error.to_string());
+            return DoneEffect::impossible(with_causes(&error));
         }
         let apart = &self.known.synthetic;
         let captured = self
@@ -154,7 +166,8 @@ impl ChildWorktree {
         let captured = match captured {
             Ok(captured) => captured,
             Err(error) => {
-                return impossible(format!("what was done in it could not be stored: {error}"));
+                let why = format!("what was done in it could not be stored: {error}");
+                return DoneEffect::impossible(why);
             }
         };
         let work = CapturedWork {
@@ -172,7 +185,7 @@ impl ChildWorktree {
             texts.push(submodule.patch);
             texts.extend(submodule.ignored);
         }
-        (Outcome::Captured(work), texts)
+        DoneEffect::with(Outcome::Captured(work), texts)
     }
 
     /// Removes the tree, if its patches are stored.
@@ -226,7 +239,7 @@ impl ChildWorktree {
 }
 
 /// Repeats a step while it fails: a git that a dead supervisor had started may still be at work on the same list.
-fn again<T>(work: impl Fn() -> Result<T, String>) -> Result<T, String> {
+fn again<T>(work: impl Fn() -> Result<T, TreeError>) -> Result<T, TreeError> {
     let mut done = work();
     for _ in 0..TRIES {
         if done.is_ok() {

@@ -6,13 +6,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use grove_plan::{Call, CallOutcome, Fact, Finish, Question};
-use serde_json::Value;
+use grove_plan::{Call, Finish, Question};
 
 use super::conversation::{Conversation, PendingCall};
-use super::{NativeChild, NotOurs, about, body};
+use super::{LoopedChild, about};
 use crate::attempt_log::LogLine;
-use crate::tools::{CONTACT_SUPERVISOR, ToolResult};
+use crate::driving::{NotOurs, StoredBody, StoredOutcome};
+use crate::tools::{CONTACT_SUPERVISOR, ToolCall, ToolResult};
 
 /// The result for the model of a call that was begun before a crash.
 pub(super) const UNKNOWN_OUTCOME: &str =
@@ -30,7 +30,7 @@ enum Settled {
     Asks(Question),
 }
 
-impl NativeChild {
+impl LoopedChild<'_> {
     /// Settles the calls of the last answer in their order; those that only look and stand beside one another run at the
     /// same time. Returns the end of the child, if it ended.
     pub(super) async fn settle_calls(
@@ -63,97 +63,91 @@ impl NativeChild {
 
     /// Returns true if a call that is to begin changes nothing, so that its order among others like it does not matter.
     fn only_looks(&self, call: &PendingCall) -> bool {
-        !call.may_have_run && self.toolbox.only_looks(&call.name)
+        !call.may_have_run && self.driven.toolbox.only_looks(&call.name)
     }
 
     /// Runs a call, or returns what is known of one that may have run.
     async fn settle_call(&self, call: &PendingCall, made: u64) -> Result<Settled, NotOurs> {
         let question = call
             .question()
-            .filter(|_| self.toolbox.allows(CONTACT_SUPERVISOR));
+            .filter(|_| self.driven.toolbox.allows(CONTACT_SUPERVISOR));
         if call.may_have_run {
             if let Some(question) = question {
                 return Ok(Settled::Asks(question));
             }
             // Checking a value changes nothing, so it is checked again.
-            let looked = self.toolbox.structured(&call.name, &call.input, &self.stop);
+            let looked = self
+                .driven
+                .toolbox
+                .structured(&call.name, &call.input, &self.driven.stop);
             let result = match looked.await {
                 Some(result) => result,
                 // The run that it asked for is there, or is asked for now.
-                None if self.toolbox.delegates(&call.name) => self.run_tool(call).await,
-                None => ToolResult::of(Err(UNKNOWN_OUTCOME.to_owned())),
+                None if self.driven.toolbox.delegates(&call.name) => self.run_tool(call).await,
+                None => ToolResult::failed(UNKNOWN_OUTCOME),
             };
             self.record_result(call, &result).await?;
             return Ok(Settled::Result(result));
         }
-        if self.stop.is_told() {
+        if self.driven.stop.is_told() {
             return Ok(Settled::Stop);
         }
-        let most = self.limits.max_tool_calls;
+        let most = self.driven.child.limits.max_tool_calls;
         if let Some(most) = most.filter(|most| made >= *most) {
             // The refusal is not recorded: after a crash the call is refused again.
             let text = format!("not run: {most} tool calls may be made, and they were");
-            return Ok(Settled::Result(ToolResult::of(Err(text))));
+            return Ok(Settled::Result(ToolResult::failed(text)));
         }
-        let (arguments, artifacts) = body(call.input.clone());
-        let fact = Fact::Called {
-            of: self.of.clone(),
-            epoch: self.epoch,
-            call: Call {
-                id: call.id.clone(),
-                given: Some(call.given.clone()),
-                tool: call.name.clone(),
-                arguments,
-                writes: self.toolbox.writes(&call.name),
-                observed: false,
-            },
-        };
-        self.append(fact, artifacts).await?;
+        let stored = StoredBody::of(call.input.clone());
+        let fact = self.driven.called(Call {
+            id: call.id.clone(),
+            given: Some(call.given.clone()),
+            tool: call.name.clone(),
+            arguments: stored.body,
+            writes: self.driven.toolbox.writes(&call.name),
+            observed: false,
+        });
+        self.driven.record(fact, stored.artifacts).await?;
         let about = about(&call.input);
         let tool = call.name.clone();
-        self.log.write(&LogLine::ToolStart { tool, about });
+        self.driven.log.write(&LogLine::ToolStart { tool, about });
         if let Some(question) = question {
             return Ok(Settled::Asks(question));
         }
         let mut result = self.run_tool(call).await;
-        let is_warned = self.limits.warn_tool_calls == Some(made + 1);
+        let is_warned = self.driven.child.limits.warn_tool_calls == Some(made + 1);
         if let Some(most) = most.filter(|_| is_warned) {
             let left = most.saturating_sub(made + 1);
             let _ = write!(result.text, "\n[{left} more tool calls may be made]");
         }
         let (tool, failed) = (call.name.clone(), result.is_error);
-        self.log.write(&LogLine::ToolEnd { tool, failed });
+        self.driven.log.write(&LogLine::ToolEnd { tool, failed });
         self.record_result(call, &result).await?;
         Ok(Settled::Result(result))
     }
 
     /// Runs a tool; one that looks at files runs on a thread, beside the others.
     async fn run_tool(&self, call: &PendingCall) -> ToolResult {
-        if !self.toolbox.looks_at_files(&call.name) {
-            let (id, stop) = (Some(&call.id), &self.stop);
-            let run = self.toolbox.run_call(&call.name, &call.input, stop, id);
-            return run.await;
+        if !self.driven.toolbox.looks_at_files(&call.name) {
+            let made = ToolCall {
+                name: &call.name,
+                arguments: &call.input,
+                stop: &self.driven.stop,
+                id: Some(&call.id),
+            };
+            return self.driven.toolbox.run(made).await;
         }
-        let toolbox = Arc::clone(&self.toolbox);
+        let toolbox = Arc::clone(&self.driven.toolbox);
         let (name, input) = (call.name.clone(), call.input.clone());
         let looked = tokio::task::spawn_blocking(move || toolbox.look(&name, &input));
         let looked = looked.await;
-        looked.unwrap_or_else(|error| ToolResult::of(Err(error.to_string())))
+        looked.unwrap_or_else(|error| ToolResult::failed(error.to_string()))
     }
 
     async fn record_result(&self, call: &PendingCall, result: &ToolResult) -> Result<(), NotOurs> {
-        let (content, artifacts) = body(Value::String(result.text.clone()));
-        let fact = Fact::Returned {
-            of: self.of.clone(),
-            epoch: self.epoch,
-            call: call.id.clone(),
-            outcome: CallOutcome {
-                content,
-                is_error: result.is_error,
-                goes_on: false,
-            },
-        };
-        self.append(fact, artifacts).await.map(drop)
+        let stored = StoredOutcome::of(result.text.clone(), result.is_error, false);
+        let fact = self.driven.returned(call.id.clone(), stored.outcome);
+        self.driven.record(fact, stored.artifacts).await.map(drop)
     }
 }
 

@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 
 use grove_model::Block;
+use serde::Serialize;
 
 use super::about;
 use super::conversation::TurnSoFar;
@@ -22,6 +23,26 @@ pub(super) struct Window {
     context: Option<u64>,
 }
 
+/// Returns the bytes of a value as JSON, without writing them anywhere.
+pub(super) fn bytes_of(value: &impl Serialize) -> usize {
+    struct Counter(usize);
+    impl std::io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    match serde_json::to_writer(&mut counter, value) {
+        Ok(()) => counter.0,
+        Err(_) => 0,
+    }
+}
+
 /// Returns the tokens of so many bytes, rather too many.
 fn tokens(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(3)
@@ -34,6 +55,11 @@ fn bytes(tokens: u64) -> usize {
 impl Window {
     pub(super) fn new(context: Option<u64>) -> Self {
         Self { context }
+    }
+
+    /// Returns true if a request can be too long for it: of one that is not known, only the provider says that.
+    pub(super) fn is_known(self) -> bool {
+        self.context.is_some()
     }
 
     /// Returns the most tokens of one answer.
@@ -130,15 +156,16 @@ fn line_of(turn: &TurnSoFar) -> String {
     for words in words.filter(|words| !words.is_empty()) {
         let _ = writeln!(line, "- you said: {words}");
     }
-    for ((_, name, input), call) in turn.calls() {
+    for (given, call) in turn.calls() {
         let how = match &call.result {
-            Some((_, false)) => "done",
-            Some((_, true)) => "failed",
+            Some(result) if result.is_error => "failed",
+            Some(_) => "done",
             None => "not run",
         };
-        let _ = writeln!(line, "- you called {name} ({}): {how}", about(input));
+        let (tool, about) = (given.tool, about(given.input));
+        let _ = writeln!(line, "- you called {tool} ({about}): {how}");
     }
-    for heard in &turn.heard {
+    for heard in turn.heard() {
         let _ = writeln!(line, "- you were told: {}", short(heard));
     }
     line
@@ -148,12 +175,11 @@ fn line_of(turn: &TurnSoFar) -> String {
 fn skills_of(turns: &[TurnSoFar]) -> Vec<&str> {
     let mut found: Vec<&str> = Vec::new();
     for turn in turns {
-        for ((_, name, _), call) in turn.calls() {
-            let result = call.result.as_ref().filter(|_| name == "skill");
-            if let Some((text, false)) = result
-                && !found.contains(&text.as_str())
+        for (_, call) in turn.calls().filter(|(given, _)| given.tool == "skill") {
+            if let Some(result) = call.result.as_ref().filter(|result| !result.is_error)
+                && !found.contains(&result.text.as_str())
             {
-                found.push(text);
+                found.push(&result.text);
             }
         }
     }

@@ -9,17 +9,20 @@ use grove_plan::{CallId, Finish, Question, Usage};
 use serde_json::Value;
 
 use super::compaction::Window;
-use super::{ChildEnd, goes_on};
+use super::goes_on;
+use crate::child_end::ChildEnd;
 use crate::told::Told;
 use crate::tools::{STRUCTURED_OUTPUT, ToolResult, question_of};
 use from_journal::NOT_RUN;
-use turn::CallSoFar;
 pub(super) use turn::TurnSoFar;
+use turn::{CallSoFar, GivenResult};
 
 /// The conversation so far, in all tries of one session.
 pub(super) struct Conversation {
     told: Told,
     window: Window,
+    /// The bytes of what is sent before the first message: the system prompt, and the conversation that it is forked from.
+    begun_with: usize,
     /// The number of turns that are told in short.
     compacted: usize,
     /// The tokens of everything up to the last answer, as the provider counted them.
@@ -57,7 +60,7 @@ impl Conversation {
     /// Adds words for the child after everything that was said before.
     pub(super) fn hear(&mut self, words: String) {
         match self.turns.last_mut() {
-            Some(last) => last.heard.push(words),
+            Some(last) => last.hear(words),
             None => self.at_first.push(words),
         }
     }
@@ -68,7 +71,7 @@ impl Conversation {
         self.counted = (counted > 0 && !usage.estimated).then_some(counted);
         // Every call needs a result before the next answer, also one that an earlier version of this program passed over.
         if let Some(last) = self.turns.last_mut() {
-            last.settle(|_, _| (NOT_RUN.to_owned(), true));
+            last.settle(|_, _| GivenResult::failed(NOT_RUN));
         }
         let number = self.own().len() + 1;
         self.turns.push(TurnSoFar::new(number, blocks, goes_on));
@@ -77,10 +80,6 @@ impl Conversation {
     pub(super) fn add_turn(&mut self, blocks: Vec<Block>, stop: &StopKind, usage: &Usage) {
         let is_pause = goes_on(stop);
         self.push(blocks, is_pause, usage);
-    }
-
-    pub(super) fn window(&self) -> Window {
-        self.window
     }
 
     /// Tells so many turns in short from now on.
@@ -93,7 +92,8 @@ impl Conversation {
     pub(super) fn add_result(&mut self, call: &PendingCall, result: &ToolResult) {
         if let Some(last) = self.turns.last_mut() {
             last.begin(call.place, call.id.clone());
-            last.give(call.place, (result.text.clone(), result.is_error));
+            let (text, is_error) = (result.text.clone(), result.is_error);
+            last.give(call.place, GivenResult { text, is_error });
         }
     }
 
@@ -108,12 +108,12 @@ impl Conversation {
         };
         let calls = last.calls().enumerate();
         let calls = calls.filter(|(_, (_, call))| call.result.is_none());
-        let calls = calls.map(|(place, ((given, name, input), call))| PendingCall {
+        let calls = calls.map(|(place, (given, call))| PendingCall {
             place,
             id: call.begun.clone().unwrap_or_else(|| last.id_of(place)),
-            given: given.clone(),
-            name: name.clone(),
-            input: input.clone(),
+            given: given.id.to_owned(),
+            name: given.tool.to_owned(),
+            input: given.input.clone(),
             may_have_run: call.begun.is_some(),
         });
         let mut calls: Vec<PendingCall> = calls.collect();
@@ -127,7 +127,7 @@ impl Conversation {
         let last = self.turns.last();
         last.is_some_and(|last| {
             let has_calls = last.calls().next().is_some();
-            !last.goes_on && !has_calls && last.heard.is_empty()
+            !last.goes_on && !has_calls && last.heard().is_empty()
         })
     }
 
@@ -164,17 +164,17 @@ impl Conversation {
         self.turns.iter().flat_map(|turn| {
             let calls = turn
                 .calls()
-                .filter(|((_, name, _), call)| *name == "skill" && call.is_taken());
-            calls.filter_map(|((_, _, input), _)| input.get("name")?.as_str())
+                .filter(|(given, call)| given.tool == "skill" && call.is_taken());
+            calls.filter_map(|(given, _)| given.input.get("name")?.as_str())
         })
     }
 
     /// Returns the value that was taken as the result.
     pub(super) fn structured(&self) -> Option<&Value> {
-        let last = self.turns.last().filter(|last| last.heard.is_empty())?;
+        let last = self.turns.last().filter(|last| last.heard().is_empty())?;
         let mut calls = last.calls();
         let is_it = |name: &str, call: &CallSoFar| name == STRUCTURED_OUTPUT && call.is_taken();
-        calls.find_map(|((_, name, input), call)| is_it(name, call).then_some(input))
+        calls.find_map(|(given, call)| is_it(given.tool, call).then_some(given.input))
     }
 
     /// Returns the fault of the last value, once so many values were wrong.
@@ -182,15 +182,12 @@ impl Conversation {
         let results = self.own().iter().flat_map(|turn| {
             let calls = turn
                 .calls()
-                .filter(|((_, name, _), _)| *name == STRUCTURED_OUTPUT);
+                .filter(|(given, _)| given.tool == STRUCTURED_OUTPUT);
             calls.filter_map(|(_, call)| call.result.as_ref())
         });
-        let wrong: Vec<&String> = results
-            .filter(|(_, is_error)| *is_error)
-            .map(|(text, _)| text)
-            .collect();
+        let wrong: Vec<&GivenResult> = results.filter(|result| result.is_error).collect();
         wrong.get(most.checked_sub(1)?)?;
-        wrong.last().map(|text| (*text).clone())
+        wrong.last().map(|result| result.text.clone())
     }
 
     /// Returns the end with the last words and the value.

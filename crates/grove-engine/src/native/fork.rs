@@ -33,7 +33,7 @@ pub enum ForkError {
 }
 
 /// Returns the conversation of a child so far, for one that is forked from it.
-pub fn history(
+pub(crate) fn history(
     store: &Store,
     places: &RunPlaces,
     run: &LoadedRun,
@@ -58,9 +58,10 @@ pub fn history(
     let of = Attempt { node, n };
     // The journal has the prompt and the message of an attempt that began.
     let nothing = |_: &NodeId| String::new();
-    let told = told::of_attempt(store, places, run, &of, &nothing).map_err(&not_readable)?;
-    let told = (told.told, Window::new(None));
-    let conversation = Conversation::of(store, run, &of, told).map_err(&not_readable)?;
+    let told = told::of_attempt(store, places, run, &of, &nothing);
+    let told = told.map_err(|error| not_readable(error.to_string()))?.told;
+    let conversation = Conversation::of(store, run, &of, told, Window::new(None));
+    let conversation = conversation.map_err(|error| not_readable(error.to_string()))?;
     let messages = conversation.for_fork(&PARENTS_ONLY);
     let messages = messages.ok_or_else(|| ForkError::NoLeaf(session.clone()))?;
     let values = messages.iter().map(serde_json::to_value);

@@ -7,19 +7,19 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use grove_exec::{ProgramBridge, StopTokens, now};
+use grove_exec::ProgramBridge;
 use grove_model::ToolDefinition;
-use grove_plan::{Attempt, Call, CallId, CallOutcome, Cause, Fact, Question};
-use grove_store::{Draft, Store};
+use grove_plan::{Call, CallId, Cause, Question};
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::loopback::{Answer, Loopback, body_of, json_answer, refused};
-use crate::native::{MOST_SCHEMA_TRIES, append, body};
+use crate::driving::{DrivenChild, StoredBody, StoredOutcome};
+use crate::native::MOST_SCHEMA_TRIES;
 use crate::tools::{
-    ACCEPTANCE_REPORT, CONTACT_SUPERVISOR, STRUCTURED_OUTPUT, ToolResult, Toolbox, question_of,
+    ACCEPTANCE_REPORT, CONTACT_SUPERVISOR, STRUCTURED_OUTPUT, ToolCall, ToolResult, question_of,
 };
 
 /// The runtime's own tools, which agent programs do not have; the bridge gives these and those of servers.
@@ -39,12 +39,7 @@ const NO_SUCH_METHOD: i64 = -32_601;
 
 /// The parts that a bridge needs.
 pub(super) struct Bridged {
-    pub(super) toolbox: Arc<Toolbox>,
-    pub(super) store: Arc<Store>,
-    pub(super) run: String,
-    pub(super) of: Attempt,
-    pub(super) epoch: u32,
-    pub(super) stop: StopTokens,
+    pub(super) driven: Arc<DrivenChild>,
     /// Cancelled when the model may be asked nothing more, because the child waits.
     pub(super) hold: CancellationToken,
 }
@@ -57,7 +52,7 @@ pub(super) struct Bridge {
 
 /// The results of the calls through a bridge.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Said {
+pub(super) struct BridgeResults {
     /// The value that met the schema.
     pub(super) structured: Option<Value>,
     /// The question that the child asked and waits for.
@@ -71,7 +66,7 @@ pub(super) struct Said {
 struct Bridging {
     bridged: Bridged,
     calls: AtomicU64,
-    said: Mutex<Said>,
+    said: Mutex<BridgeResults>,
 }
 
 impl Bridged {
@@ -81,9 +76,9 @@ impl Bridged {
     }
 
     fn tools(&self) -> Vec<ToolDefinition> {
-        let mut tools = self.toolbox.definitions();
+        let mut tools = self.driven.toolbox.definitions();
         let is_given = |name: &str| {
-            let is_of_server = self.toolbox.is_of_server(name);
+            let is_of_server = self.driven.toolbox.is_of_server(name);
             is_of_server || RUNTIME_TOOLS.contains(&name)
         };
         tools.retain(|tool| is_given(&tool.name));
@@ -120,7 +115,7 @@ impl Bridge {
     }
 
     /// Ends the bridge, and returns the results of its calls.
-    pub(super) fn finish(self) -> Said {
+    pub(super) fn finish(self) -> BridgeResults {
         let Self { loopback, bridging } = self;
         drop(loopback);
         bridging.said().clone()
@@ -128,7 +123,7 @@ impl Bridge {
 }
 
 impl Bridging {
-    fn said(&self) -> MutexGuard<'_, Said> {
+    fn said(&self) -> MutexGuard<'_, BridgeResults> {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -187,56 +182,48 @@ impl Bridging {
 
     /// Runs a tool, recorded before and after.
     async fn call(&self, name: &str, arguments: &Value) -> ToolResult {
-        let failed = |text: &str| ToolResult::of(Err(text.to_owned()));
+        let failed = |text: &str| ToolResult::failed(text);
         if !self.bridged.tools().iter().any(|tool| tool.name == name) {
             return failed("there is no such tool here");
         }
-        if self.bridged.stop.is_told() {
+        if self.bridged.driven.stop.is_told() {
             return failed("not run: the child is to stop");
         }
         let number = self.calls.fetch_add(1, Ordering::Relaxed);
         let id = CallId(format!("bridge-{number}"));
-        let (content, artifacts) = body(arguments.clone());
-        let call = Call {
+        let driven = &self.bridged.driven;
+        let stored = StoredBody::of(arguments.clone());
+        let called = driven.called(Call {
             id: id.clone(),
             tool: name.to_owned(),
-            arguments: content,
-            writes: self.bridged.toolbox.writes(name),
+            arguments: stored.body,
+            writes: driven.toolbox.writes(name),
             observed: false,
             given: None,
-        };
-        let Bridged {
-            of, epoch, toolbox, ..
-        } = &self.bridged;
-        let (of, epoch) = (of.clone(), *epoch);
-        let called = Fact::Called { of, epoch, call };
-        if !self.record(called, artifacts).await {
+        });
+        if driven.record(called, stored.artifacts).await.is_err() {
             return failed("not run: it could not be recorded, or no more tool calls may be made");
         }
         if let Some(text) = question_of(name, arguments) {
             // The answer comes when this process is gone; the call stays open until then.
             self.said().asked = Some(Question { call: id, text });
             self.bridged.hold.cancel();
-            return ToolResult::of(Ok(PASSED_ON.to_owned()));
+            return Ok(PASSED_ON.to_owned()).into();
         }
-        let mut result = toolbox.run(name, arguments, &self.bridged.stop).await;
+        let made = ToolCall {
+            name,
+            arguments,
+            stop: &driven.stop,
+            id: None,
+        };
+        let mut result = driven.toolbox.run(made).await;
         if name == STRUCTURED_OUTPUT {
             self.take_value(arguments, &mut result);
         }
-        let (content, artifacts) = body(Value::String(result.text.clone()));
-        let outcome = CallOutcome {
-            content,
-            is_error: result.is_error,
-            goes_on: false,
-        };
-        let of = self.bridged.of.clone();
-        let returned = Fact::Returned {
-            of,
-            epoch,
-            call: id,
-            outcome,
-        };
-        self.record(returned, artifacts).await;
+        let stored = StoredOutcome::of(result.text.clone(), result.is_error, false);
+        let returned = driven.returned(id, stored.outcome);
+        // Of a fact that is refused, the end of the child tells.
+        let _ = driven.record(returned, stored.artifacts).await;
         result
     }
 
@@ -252,17 +239,7 @@ impl Bridging {
         if said.wrong >= MOST_SCHEMA_TRIES {
             let message = result.text.clone();
             said.failed = Some(Cause::Schema { message });
-            self.bridged.stop.tell(false);
+            self.bridged.driven.stop.tell(false);
         }
-    }
-
-    async fn record(&self, fact: Fact, artifacts: Vec<Vec<u8>>) -> bool {
-        let draft = Draft {
-            fact,
-            artifacts,
-            at: now(),
-        };
-        let appended = append(&self.bridged.store, &self.bridged.run, draft).await;
-        appended.is_ok()
     }
 }

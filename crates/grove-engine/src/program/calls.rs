@@ -7,34 +7,24 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use grove_exec::{CallEffect, Program, ProgramEvent, StopTokens, now};
+use grove_exec::{CallEffect, Program, ProgramEvent};
 use grove_model::Secret;
-use grove_plan::{Attempt, Call, CallId, CallOutcome, Fact};
-use grove_store::{Appended, Draft, Store, StoreError};
+use grove_plan::{Call, CallId};
 use serde_json::Value;
-use tokio::sync::mpsc::UnboundedSender;
 
-use crate::attempt_log::{AttemptLog, LogLine};
-use crate::native::{about, body};
-use crate::tools::Toolbox;
+use crate::attempt_log::LogLine;
+use crate::driving::{DrivenChild, StoredBody, StoredOutcome};
+use crate::native::about;
 
 /// The most bytes of a result; a longer one is cut.
 const MOST_RESULT: usize = 256 << 10;
 
 /// Records the calls of one attempt.
 pub(super) struct CallRecorder {
-    pub(super) store: Arc<Store>,
-    pub(super) run: String,
-    pub(super) of: Attempt,
-    pub(super) epoch: u32,
+    pub(super) driven: Arc<DrivenChild>,
     pub(super) program: &'static Program,
-    pub(super) toolbox: Arc<Toolbox>,
     /// Keys that the program has, which its tools may print.
     pub(super) secrets: Vec<Secret>,
-    pub(super) log: Arc<AttemptLog>,
-    pub(super) stop: StopTokens,
-    /// Receives the id of a run for which something else is to be done.
-    pub(super) news: UnboundedSender<String>,
     pub(super) open: OpenCalls,
 }
 
@@ -89,13 +79,13 @@ impl CallRecorder {
                 input,
                 of_runtime,
             } => {
-                self.log.write(&LogLine::ToolStart {
+                self.driven.log.write(&LogLine::ToolStart {
                     tool: tool.clone(),
                     about: about(&input),
                 });
                 let ours = self.open.begin(&id, &tool, of_runtime);
                 if !of_runtime {
-                    self.called((ours, id), &tool, &input);
+                    self.called(ours, id, &tool, &input);
                 }
             }
             ProgramEvent::ToolEnd {
@@ -107,10 +97,12 @@ impl CallRecorder {
                 let open = self.open.end(&id);
                 let tool = open.as_ref().map(|open| open.tool.clone());
                 let tool = tool.unwrap_or_default();
-                self.log.write(&LogLine::ToolEnd { tool, failed });
+                self.driven.log.write(&LogLine::ToolEnd { tool, failed });
                 if let Some(open) = open.filter(|open| !open.of_runtime) {
                     let result = self.masked(bounded(result));
-                    self.returned(open.id, result, (failed, goes_on));
+                    let stored = StoredOutcome::of(result, failed, goes_on);
+                    let fact = self.driven.returned(open.id, stored.outcome);
+                    self.driven.record_in_order(fact, stored.artifacts);
                 }
             }
             other => return Some(other),
@@ -118,68 +110,27 @@ impl CallRecorder {
         None
     }
 
-    fn called(&self, (id, given): (CallId, String), tool: &str, input: &Value) {
+    fn called(&self, id: CallId, given: String, tool: &str, input: &Value) {
         let text = self.masked(input.to_string());
         let input = serde_json::from_str(&text).unwrap_or(Value::String(text));
         let writes = !matches!(self.program.effect(tool, &input), CallEffect::Other);
-        let (arguments, artifacts) = body(input);
-        let call = Call {
+        let stored = StoredBody::of(input);
+        let fact = self.driven.called(Call {
             id,
             given: Some(given),
             tool: tool.to_owned(),
-            arguments,
+            arguments: stored.body,
             writes,
             observed: true,
-        };
-        let (of, epoch) = (self.of.clone(), self.epoch);
-        self.record(Fact::Called { of, epoch, call }, artifacts);
-    }
-
-    fn returned(&self, call: CallId, result: String, (is_error, goes_on): (bool, bool)) {
-        let (content, artifacts) = body(Value::String(result));
-        let fact = Fact::Returned {
-            of: self.of.clone(),
-            epoch: self.epoch,
-            call,
-            outcome: CallOutcome {
-                content,
-                is_error,
-                goes_on,
-            },
-        };
-        self.record(fact, artifacts);
+        });
+        // The journal refuses a call that is reported twice.
+        self.driven.record_in_order(fact, stored.artifacts);
     }
 
     fn masked(&self, text: String) -> String {
-        let text = self.toolbox.masked_text(text);
+        let text = self.driven.toolbox.masked_text(text);
         let secrets = self.secrets.iter();
         secrets.fold(text, |text, secret| secret.masked(&text))
-    }
-
-    /// Hands a fact to the journal, which keeps the order.
-    fn record(&self, fact: Fact, artifacts: Vec<Vec<u8>>) {
-        let draft = Draft {
-            fact,
-            artifacts,
-            at: now(),
-        };
-        let (stop, news, run) = (self.stop.clone(), self.news.clone(), self.run.clone());
-        // The journal refuses a call that is reported twice, or one of a child that is not ours: the child's end reports that.
-        let done = move |appended: Result<Appended, StoreError>| {
-            let Ok(appended) = appended else {
-                return;
-            };
-            if appended.is_stopping {
-                stop.tell(false);
-            }
-            if !appended.step.opened.is_empty() {
-                let _ = news.send(run);
-            }
-            for other in appended.others {
-                let _ = news.send(other);
-            }
-        };
-        let _ = self.store.append_then(&self.run, draft, done);
     }
 }
 

@@ -10,24 +10,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-use grove_exec::{StopTokens, now};
 use grove_model::{
     AnswerCounter, AskedRequest, Block, CountedAnswer, ModelError, Passing, Relay, RelayedAnswer,
 };
-use grove_plan::{AddedText, Attempt, Cause, Fact, Limits, ModelFailure, Turn, Usage};
-use grove_store::{Draft, Store};
+use grove_plan::{AddedText, Cause, ModelFailure, Turn, Usage};
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Bytes, Frame, Incoming};
 use tokio::sync::Semaphore;
-use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::first_request::added;
 use super::loopback::{Answer, Loopback, body_of, refused};
-use crate::attempt_log::{AttemptLog, LogLine};
-use crate::native::{append, body};
+use crate::driving::{DrivenChild, StoredBody};
 
 /// The most portions of an answer that wait for the program.
 const MOST_WAITING: usize = 16;
@@ -37,21 +34,13 @@ const MOST_REFUSAL: usize = 64 << 10;
 /// The parts that a meter needs.
 pub(super) struct Metered {
     pub(super) relay: Relay,
-    pub(super) store: Arc<Store>,
-    pub(super) run: String,
-    pub(super) of: Attempt,
-    pub(super) epoch: u32,
-    pub(super) limits: Limits,
+    pub(super) driven: Arc<DrivenChild>,
     /// Set if a budget counts the requests: then they are made one after the other, so that one at most is too many.
     pub(super) has_budget: bool,
     /// The prompt and the message of the child, in order.
     pub(super) told: [String; 2],
-    pub(super) log: Arc<AttemptLog>,
-    pub(super) stop: StopTokens,
     /// Cancelled when the child waits for an answer, and so makes no requests.
     pub(super) hold: CancellationToken,
-    /// Receives the id of a run for which something else is to be done.
-    pub(super) news: UnboundedSender<String>,
 }
 
 /// The meter of one attempt.
@@ -62,7 +51,7 @@ pub(super) struct Meter {
 
 /// The results of an attempt's requests.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Reading {
+pub(super) struct MeterReading {
     /// The number of answers that were passed on, and of the calls in them.
     turns: u64,
     calls: u64,
@@ -76,7 +65,7 @@ pub(super) struct Reading {
 
 struct Metering {
     metered: Metered,
-    reading: Mutex<Reading>,
+    reading: Mutex<MeterReading>,
     /// Set once the first request was looked at.
     is_begun: AtomicBool,
     /// The text that the program added to the first request, until it is recorded with the first answer.
@@ -117,7 +106,7 @@ impl Meter {
     }
 
     /// Ends the meter, and returns the results of the requests once all is recorded.
-    pub(super) async fn finish(self) -> Reading {
+    pub(super) async fn finish(self) -> MeterReading {
         let Self { loopback, metering } = self;
         // The reader of an answer is gone with its connection, and the answer's task ends when it notices.
         drop(loopback);
@@ -128,7 +117,7 @@ impl Meter {
 }
 
 impl Metering {
-    fn reading(&self) -> MutexGuard<'_, Reading> {
+    fn reading(&self) -> MutexGuard<'_, MeterReading> {
         self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -210,13 +199,13 @@ impl Metering {
         let request = serde_json::from_slice(body).unwrap_or_default();
         let [system, message] = &self.metered.told;
         let added = added(&request, &[system, message]);
-        let note = |text: String| self.metered.log.write(&LogLine::Note { text });
-        note(format!(
+        let driven = &self.metered.driven;
+        driven.note(format!(
             "beside what it is told, its first request has {} bytes with the digest {}",
             added.bytes, added.digest
         ));
         for part in &added.not_whole {
-            note(format!(
+            driven.note(format!(
                 "its first request has this not whole, once and in order: {part}"
             ));
         }
@@ -239,26 +228,32 @@ impl Metering {
     fn is_over(&self) -> Option<String> {
         let reading = self.reading();
         let limit = reading.refused.clone();
-        let limit = limit.or_else(|| self.metered.limits.reached(reading.turns, reading.calls));
-        let is_held = self.metered.hold.is_cancelled();
-        let is_over = is_held || self.metered.stop.is_told() || reading.is_not_ours;
-        let stops = || "this child is to stop".to_owned();
+        let limit = limit.or_else(|| self.limit(&reading));
         let limit = limit.map(|limit| limit.to_string());
-        limit.or_else(|| is_over.then(stops))
+        limit.or_else(|| self.told_to_stop(&reading))
+    }
+
+    fn limit(&self, reading: &MeterReading) -> Option<Cause> {
+        let limits = &self.metered.driven.child.limits;
+        limits.reached(reading.turns, reading.calls)
+    }
+
+    fn told_to_stop(&self, reading: &MeterReading) -> Option<String> {
+        let is_held = self.metered.hold.is_cancelled();
+        let is_over = is_held || self.metered.driven.stop.is_told() || reading.is_not_ours;
+        is_over.then(|| "this child is to stop".to_owned())
     }
 
     /// Returns the reason to refuse a request, if there is one. A limit that is reached ends the child.
     fn limit_reached(&self) -> Option<String> {
         let mut reading = self.reading();
-        if let Some(limit) = self.metered.limits.reached(reading.turns, reading.calls) {
+        if let Some(limit) = self.limit(&reading) {
             let why = limit.to_string();
             reading.refused = Some(limit);
-            self.metered.stop.tell(false);
+            self.metered.driven.stop.tell(false);
             return Some(why);
         }
-        let is_held = self.metered.hold.is_cancelled();
-        let is_over = is_held || self.metered.stop.is_told() || reading.is_not_ours;
-        is_over.then(|| "this child is to stop".to_owned())
+        self.told_to_stop(&reading)
     }
 
     /// Passes an answer on, and records its usage before its end.
@@ -332,39 +327,21 @@ impl Metering {
             return;
         }
         let blocks = serde_json::to_value(blocks).unwrap_or_default();
-        let (content, artifacts) = body(blocks);
+        let stored = StoredBody::of(blocks);
         let stop = answer.and_then(|answer| serde_json::to_value(&answer.stop).ok());
         let stop = stop.and_then(|stop| stop.as_str().map(str::to_owned));
         let unknown = if is_whole { "endTurn" } else { "cut" };
-        let turn = Turn {
-            content,
+        let driven = &self.metered.driven;
+        let fact = driven.turned(Turn {
+            content: stored.body,
             usage,
             stop: stop.unwrap_or_else(|| unknown.to_owned()),
             added: self.added().take(),
-        };
-        let metered = &self.metered;
-        let draft = Draft {
-            fact: Fact::Turned {
-                of: metered.of.clone(),
-                epoch: metered.epoch,
-                turn,
-            },
-            artifacts,
-            at: now(),
-        };
-        let Ok(appended) = append(&metered.store, &metered.run, draft).await else {
+        });
+        if driven.record(fact, stored.artifacts).await.is_err() {
             // Another process drives this child, or none does.
             self.reading().is_not_ours = true;
-            return metered.stop.tell(true);
-        };
-        if appended.is_stopping {
-            metered.stop.tell(false);
-        }
-        if !appended.step.opened.is_empty() {
-            let _ = metered.news.send(metered.run.clone());
-        }
-        for other in appended.others {
-            let _ = metered.news.send(other);
+            driven.stop.tell(true);
         }
     }
 }

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use grove_plan::{Attempt, Said};
-use grove_store::{LoadedRun, Store};
+use grove_plan::{Finish, Said};
 
+use crate::driving::DrivenChild;
 use crate::native::{asked_for, asked_for_data};
-use crate::told::Told;
 
 /// The file in a program's home with its own name of the conversation.
 const SESSION: &str = "grove-session";
@@ -17,23 +16,19 @@ const GO_ON: &str = "Go on with the task.";
 
 /// A message, and the conversation that it belongs to.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Talk {
-    pub(crate) message: String,
+pub(super) struct Talk {
+    pub(super) message: String,
     /// The program's own name of the conversation that goes on.
-    pub(crate) resumes: Option<String>,
+    pub(super) resumes: Option<String>,
 }
 
 impl Talk {
     /// Returns the message of an attempt. If a program's own conversation was not kept, the program is told the task again
     /// with what it had said by then.
-    pub(crate) fn of(
-        store: &Store,
-        run: &LoadedRun,
-        of: &Attempt,
-        told: &Told,
-        home: &Path,
-    ) -> Self {
-        let attempts = run.state.nodes.get(&of.node).map(|node| &node.attempts);
+    pub(super) fn of(driven: &DrivenChild, home: &Path) -> Self {
+        let (store, of, told) = (&driven.store, &driven.of, &driven.told);
+        let attempts = driven.run.state.nodes.get(&of.node);
+        let attempts = attempts.map(|node| &node.attempts);
         let attempt = |n: u32| attempts?.get(usize::try_from(n).ok()?.checked_sub(1)?);
         let earlier = attempt(of.n).and_then(|attempt| attempt.continues.as_ref());
         let Some(earlier) = earlier else {
@@ -42,10 +37,7 @@ impl Talk {
                 resumes: None,
             };
         };
-        let text = |digest| {
-            let bytes = store.artifact(digest).ok().flatten().unwrap_or_default();
-            String::from_utf8_lossy(&bytes).into_owned()
-        };
+        let text = |digest| store.text(digest).unwrap_or_default();
         let words = match &earlier.said {
             Said::Nothing => GO_ON.to_owned(),
             Said::Message(digest) | Said::Answer(digest) => text(digest),
@@ -67,7 +59,7 @@ impl Talk {
             message.push_str("\n\nYou worked on this before and said:\n");
             message.push_str(&said);
         }
-        if let Some(grove_plan::Finish::Asked(question)) = ending.map(|ending| &ending.finish) {
+        if let Some(Finish::Asked(question)) = ending.map(|ending| &ending.finish) {
             message.push_str("\n\nYou asked:\n");
             message.push_str(&question.text);
         }

@@ -7,31 +7,29 @@ use grove_exec::{
     Keeper, Order, Program, ProgramEvent, ProgramProvider, ProgramTask, ProgramVerdict, StopTokens,
     verdict,
 };
-use grove_fs::atomic;
 use grove_model::{Api, Passing};
 use http::{Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
 use serde_json::{Value, json};
 
-use super::complaint;
 use super::input::Input;
 use super::loopback::{Answer, Loopback, refused};
+use super::{complaint, prepared};
 
 /// The answer of the stand-in model.
 const WORDS: &str = "ready";
 /// The time within which a program has to answer.
 const LIMIT_MS: u64 = 60_000;
 
-/// Has a program do one turn with a stand-in for a model; the error says why it did not.
-pub async fn try_program(
+/// Has a program do one turn with a stand-in for a model.
+pub(crate) async fn try_program(
     program: &'static Program,
     file: &Path,
     keeper: &Keeper,
     environment: Vec<(String, String)>,
     folder: &Path,
-) -> Result<(), String> {
-    let words = |error: grove_fs::FsError| format!("{error}: {}", error.source);
+) -> Result<(), TrialError> {
     let apis = program.apis;
     let model = Loopback::serve(Arc::new(move |request| {
         let target = request.uri().path_and_query().map(ToString::to_string);
@@ -44,14 +42,14 @@ pub async fn try_program(
         };
         Box::pin(async move { answer(api) })
     }));
-    let model = model.await.map_err(|error| error.to_string())?;
+    let model = model.await.map_err(TrialError::NoListener)?;
     let provider = ProgramProvider {
         api: program.apis.first().copied().unwrap_or_default(),
         origin: model.url(),
         key: model.token().to_owned(),
     };
     let (work_folder, home) = (folder.join("work"), folder.join("home"));
-    grove_fs::files::make_folder(&work_folder).map_err(words)?;
+    grove_fs::files::make_folder(&work_folder)?;
     let launch = program.launch(&ProgramTask {
         program: file,
         arguments: &[],
@@ -69,13 +67,8 @@ pub async fn try_program(
         folder,
         home: &home,
     });
-    for (file, text) in &launch.files {
-        atomic::write_mode(file, text.as_bytes(), 0o600).map_err(words)?;
-    }
+    let environment = prepared(&launch, environment)?;
     let complaints = folder.join("complaints.txt");
-    let mut environment = environment;
-    environment.retain(|(name, _)| launch.environment.iter().all(|(set, _)| set != name));
-    environment.extend(launch.environment.iter().cloned());
     let order = Order {
         command: launch.whole_command(&complaints),
         environment,
@@ -83,7 +76,7 @@ pub async fn try_program(
         ..Order::shell("", work_folder, "try")
     };
     let mut reader = program.reader(&launch);
-    let input = Input::of(&launch).map_err(|error| error.to_string())?;
+    let input = Input::of(&launch).map_err(TrialError::NoListener)?;
     let (sayer, stop) = (input.sayer(), StopTokens::default());
     let mut on_event = |event: ProgramEvent| match event {
         ProgramEvent::Say(line) => sayer.say(line),
@@ -94,16 +87,40 @@ pub async fn try_program(
         ran = keeper.run(&order, &stop, |bytes| reader.push(bytes, &mut on_event)) => ran,
         never = input.speak(&stop) => match never {},
     };
-    let end = ran.map_err(|error| error.to_string())?;
+    let end = ran?;
     let heard = reader.finish(&mut |_| {});
     match verdict(&heard, &end.report) {
         ProgramVerdict::Answered if heard.text.contains(WORDS) => Ok(()),
-        ProgramVerdict::Answered => Err("it answered something else".to_owned()),
-        ProgramVerdict::Interrupted => Err("it was interrupted".to_owned()),
-        ProgramVerdict::TimedOut => Err("it did not answer in time".to_owned()),
-        ProgramVerdict::ModelFailed(_, why) => Err(why),
-        ProgramVerdict::NoAnswer(why) => Err(format!("{why}{}", complaint(&complaints))),
+        ProgramVerdict::Answered => Err(TrialError::OtherWords),
+        ProgramVerdict::Interrupted => Err(TrialError::Interrupted),
+        ProgramVerdict::TimedOut => Err(TrialError::TooLate),
+        ProgramVerdict::ModelFailed(_, why) => Err(TrialError::Refused(why)),
+        ProgramVerdict::NoAnswer(why) => Err(TrialError::NoAnswer {
+            complaint: complaint(&complaints),
+            why,
+        }),
     }
+}
+
+/// The reason why a program cannot be a child here.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TrialError {
+    #[error(transparent)]
+    Files(#[from] grove_fs::FsError),
+    #[error("nobody can listen beside it")]
+    NoListener(#[source] std::io::Error),
+    #[error(transparent)]
+    NotRun(#[from] grove_exec::ExecError),
+    #[error("it answered something else")]
+    OtherWords,
+    #[error("it was interrupted")]
+    Interrupted,
+    #[error("it did not answer in time")]
+    TooLate,
+    #[error("{0}")]
+    Refused(String),
+    #[error("{why}{complaint}")]
+    NoAnswer { why: String, complaint: String },
 }
 
 fn answer(api: Option<Api>) -> Answer {

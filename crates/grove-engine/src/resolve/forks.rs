@@ -1,17 +1,17 @@
 //! Sessions as files, and conversations that children are forked from.
 
-use grove_plan::{NodeId, Parent, PlannedTask};
-use crate::bounds::is_own;
+use crate::calling_child::is_own;
 use crate::native::{ForkError, history};
-use grove_skills::Environment;
+use grove_plan::{NodeId, Parent, PlannedTask};
 use grove_spec::agent::{Agent as AgentFile, ContextMode};
 use serde_json::Value;
 
 use super::children::ChildResolver;
+use crate::engine::Engine;
 use crate::engines::ChosenEngine;
 use crate::entries;
 use crate::error::EngineError;
-use crate::journal::{RunJournal, parts_of};
+use crate::journal::parts_of;
 
 impl From<ForkError> for EngineError {
     fn from(error: ForkError) -> Self {
@@ -49,7 +49,7 @@ pub(crate) struct Forked {
 impl Forked {
     /// The conversation that the request names with `context`, if it names one.
     pub(crate) fn as_asked(
-        environment: &Environment,
+        engine: &Engine,
         context: Option<&str>,
         launch: Launch<'_>,
     ) -> Result<Option<Self>, EngineError> {
@@ -57,7 +57,7 @@ impl Forked {
             return Ok(None);
         };
         let history = match context.strip_prefix("fork") {
-            Some(named) => forked_from(environment, named.trim_start_matches(':'), launch)?,
+            Some(named) => forked_from(engine, named.trim_start_matches(':'), launch)?,
             None => Vec::new(),
         };
         Ok(Some(Self {
@@ -68,10 +68,10 @@ impl Forked {
     }
 
     /// The conversation of the launch, which an agent prefers although the request does not name it.
-    pub(crate) fn as_preferred(environment: &Environment, launch: Launch<'_>) -> Self {
+    pub(crate) fn as_preferred(engine: &Engine, launch: Launch<'_>) -> Self {
         let why = match launch {
             Launch::Terminal => "none was named (`--fork`)".to_owned(),
-            launch => match forked_from(environment, "", launch) {
+            launch => match forked_from(engine, "", launch) {
                 Ok(history) => {
                     return Self {
                         history,
@@ -100,7 +100,7 @@ impl ChildResolver<'_> {
         };
         if tasks.iter().any(prefers_it) {
             self.forked
-                .get_or_init(|| Forked::as_preferred(self.environment, self.launch));
+                .get_or_init(|| Forked::as_preferred(self.engine, self.launch));
         }
     }
 
@@ -144,7 +144,7 @@ fn prefers_fork(file: &AgentFile) -> bool {
 
 /// The conversation that children are forked from; `named` is a session, or nothing for that of the launch.
 fn forked_from(
-    environment: &Environment,
+    engine: &Engine,
     named: &str,
     launch: Launch<'_>,
 ) -> Result<Vec<Value>, EngineError> {
@@ -159,7 +159,7 @@ fn forked_from(
         }
         (named, _) => parts_of(named),
     };
-    let runs = RunJournal::open(environment)?;
+    let runs = engine.journal()?;
     let loaded = runs
         .load(run)
         .map_err(|_| EngineError::from(ForkError::NoSession(run.to_owned())))?;

@@ -1,24 +1,25 @@
 //! The executors of effects: one function for each command.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use grove_exec::{Git, StopTokens, end_marked, now};
+use grove_exec::{StopTokens, end_marked, now};
 use grove_plan::{
     Attempt, Child, Command, EvidenceRules, Fact, NodeId, Outcome, Proof, Seen, TreeBefore,
 };
-use grove_store::{LoadedRun, OpenRow};
+use grove_store::{LoadedRun, OpenRow, StoreError};
 
-use super::{Shared, answered, mark, start_of};
-use crate::attempt_log::{AttemptLog, LogLine};
+use super::driving::StartedAttempt;
+use super::{EffectHandles, Shared, answered, mark, start_of};
+use crate::attempt_log::AttemptLog;
+use crate::control::stop_run;
 use crate::data_check::DataCheck;
-use crate::delegation::stop_run;
 use crate::delivery::Delivering;
-use crate::evidence::{Work, look};
+use crate::error::with_causes;
+use crate::evidence::look;
+use crate::inbox::SentMessage;
 use crate::item_list::{CollectedItems, ItemList};
 use crate::mcp::MCP;
-use crate::native::{Inbox, SentMessage};
 use crate::session_file::write_session;
 use crate::tools::ToolRow;
 use crate::verify::Verifying;
@@ -33,31 +34,60 @@ const MOST_ENDING_BELOW: Duration = Duration::from_secs(15);
 /// The name of the engine that is a task of the supervisor's own.
 const NATIVE: &str = "native";
 
+/// The outcome of an effect, with the texts that it names.
+pub(crate) struct DoneEffect {
+    pub(crate) outcome: Outcome,
+    pub(crate) artifacts: Vec<Vec<u8>>,
+}
+
+impl From<Outcome> for DoneEffect {
+    fn from(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            artifacts: Vec::new(),
+        }
+    }
+}
+
+impl DoneEffect {
+    pub(crate) fn with(outcome: Outcome, artifacts: Vec<Vec<u8>>) -> Self {
+        Self { outcome, artifacts }
+    }
+
+    pub(crate) fn impossible(why: impl Into<String>) -> Self {
+        let why = why.into();
+        Outcome::Impossible { why }.into()
+    }
+}
+
+/// The attempt that stands for a node in the names of its effects.
+fn of_node(node: &NodeId) -> Attempt {
+    let node = node.clone();
+    Attempt { node, n: 0 }
+}
+
 impl Shared {
-    pub(super) async fn execute(
-        self: Arc<Self>,
-        row: OpenRow,
-        epoch: u32,
-        (stop, inbox): (StopTokens, Inbox),
-    ) {
+    pub(super) async fn execute(self: Arc<Self>, row: OpenRow, epoch: u32, handles: EffectHandles) {
         let OpenRow { run, effect, .. } = &row;
-        let fact = match &row.command {
+        let done = match &row.command {
             Command::Start { of, model, .. } => {
                 self.write_session(run, of).await;
-                let driven = self.drive(run, of, epoch, model, (stop, inbox)).await;
-                if let Some(end) = driven {
-                    let (ending, artifacts) = end.recorded();
-                    let fact = answered(effect, epoch, Outcome::Ended(ending));
-                    self.record(run, fact, artifacts).await;
-                }
-                return;
+                let started = StartedAttempt {
+                    of,
+                    epoch,
+                    model,
+                    handles,
+                };
+                let end = self.drive(run, started).await;
+                end.map(|end| {
+                    let recorded = end.recorded();
+                    DoneEffect::with(Outcome::Ended(recorded.ending), recorded.texts)
+                })
             }
             Command::Stop { of, now, .. } => {
-                if let Some(running) = self.running().get(&(run.clone(), start_of(of))) {
-                    running.stop.tell(*now);
-                }
+                self.stop_here(run, of, *now);
                 self.stop_below(run, of);
-                answered(effect, epoch, Outcome::Told)
+                Some(Outcome::Told.into())
             }
             Command::Send { of, message } => {
                 let (done, heard) = tokio::sync::oneshot::channel();
@@ -73,75 +103,66 @@ impl Shared {
                 }
                 // The child itself records that it read the message; one that ends before does not get it.
                 let _ = heard.await;
-                return;
+                None
             }
             Command::Prove { of } => {
                 // The driver of the child may have been killed, so the session file is completed before the attempt is over.
                 self.write_session(run, of).await;
-                let proof = self.prove(run, of).await;
-                answered(effect, epoch, Outcome::Proved(proof))
+                Some(Outcome::Proved(self.prove(run, of).await).into())
             }
             Command::MakeWorktree { node, .. } => {
-                let made = self.make_worktree(run, node, &row.command, &stop).await;
-                let (outcome, artifacts) = made;
-                self.record(run, answered(effect, epoch, outcome), artifacts)
-                    .await;
-                return;
+                let made = self.make_worktree(run, node, &row.command, &handles.stop);
+                Some(made.await)
             }
             Command::Capture { node } | Command::RemoveWorktree { node, .. } => {
-                let (outcome, artifacts) = self.on_worktree(run, node, &row.command).await;
-                self.record(run, answered(effect, epoch, outcome), artifacts)
-                    .await;
-                return;
+                Some(self.on_worktree(run, node, &row.command).await)
             }
-            Command::Expand { node } | Command::Collect { node } => {
-                let is_expansion = matches!(row.command, Command::Expand { .. });
-                let (outcome, artifacts) = self.on_list(run, node, is_expansion).await;
-                self.record(run, answered(effect, epoch, outcome), artifacts)
-                    .await;
-                return;
-            }
+            Command::Expand { node } => Some(self.expand(run, node).await),
+            Command::Collect { node } => Some(self.collect(run, node).await),
             Command::Look { node } => {
                 let before = self.look_before(run, node).await;
-                answered(effect, epoch, Outcome::Looked(before))
+                Some(Outcome::Looked(before).into())
             }
-            Command::Verify { node } => {
-                if let Some((outcome, artifacts)) = self.verify(run, node, &stop).await {
-                    self.record(run, answered(effect, epoch, outcome), artifacts)
-                        .await;
-                }
-                return;
-            }
-            Command::Deliver => {
-                let delivering = Delivering {
-                    store: &self.store,
-                    run,
-                    effect,
-                    epoch,
-                    keeper: &self.options.keeper,
-                    environment: &self.options.environment,
-                    mark: mark(&self.store, run, &effect.of),
-                    temporary: self.options.places.of_run(run).join("on-complete"),
-                    stop: &stop,
-                };
-                let (delivered, printed) = delivering.run().await;
-                let outcome = Outcome::Delivered(delivered);
-                self.record(run, answered(effect, epoch, outcome), vec![printed])
-                    .await;
-                return;
-            }
+            Command::Verify { node } => self.verify(run, node, &handles.stop).await,
+            Command::Deliver => Some(self.deliver(&row, epoch, &handles.stop).await),
             Command::Arm { milliseconds } => {
                 let passed = passed_since(&row);
                 let left = Duration::from_millis(milliseconds.saturating_sub(passed));
                 tokio::select! {
-                    () = stop.soft.cancelled() => return,
+                    () = handles.stop.soft.cancelled() => return,
                     () = tokio::time::sleep(left) => {}
                 }
                 let timer = effect.clone();
-                Fact::Fired { timer }
+                return self.record(run, Fact::Fired { timer }, Vec::new()).await;
             }
         };
-        self.record(run, fact, Vec::new()).await;
+        if let Some(done) = done {
+            let fact = answered(effect, epoch, done.outcome);
+            self.record(run, fact, done.artifacts).await;
+        }
+    }
+
+    /// Tells the driver of a child to stop, if it is driven here.
+    fn stop_here(&self, run: &str, of: &Attempt, now: bool) {
+        let start = super::EffectOfRun::new(run, start_of(of));
+        if let Some(running) = self.running().get(&start) {
+            running.handles.stop.tell(now);
+        }
+    }
+
+    async fn deliver(&self, row: &OpenRow, epoch: u32, stop: &StopTokens) -> DoneEffect {
+        let delivering = Delivering {
+            store: &self.store,
+            run: &row.run,
+            effect: &row.effect,
+            epoch,
+            keeper: &self.keeper,
+            environment: &self.commands_environment,
+            mark: mark(&self.store, &row.run, &row.effect.of),
+            temporary: self.places().of_run(&row.run).join("on-complete"),
+            stop,
+        };
+        delivering.run().await
     }
 
     /// Brings the file of a child's session up to date with the journal. It is a view: if it cannot be written, that is noted,
@@ -149,44 +170,56 @@ impl Shared {
     async fn write_session(self: &Arc<Self>, run: &str, of: &Attempt) {
         let (shared, run, of) = (Arc::clone(self), run.to_owned(), of.clone());
         let written = tokio::task::spawn_blocking(move || {
-            let places = &shared.options.places;
-            let loaded = shared.store.load(&run).map_err(|error| error.to_string());
-            let written =
-                loaded.and_then(|loaded| write_session(&shared.store, places, &loaded, &of.node));
-            if let Err(why) = written {
+            let places = shared.places();
+            let written = match shared.store.load(&run) {
+                Ok(loaded) => write_session(&shared.store, places, &loaded, &of.node).map(drop),
+                Err(error) => Err(error.into()),
+            };
+            if let Err(error) = written {
+                let why = with_causes(&error);
                 let text = format!("the session file is out of date: {why}");
-                AttemptLog::open(&places.log(&run, &of)).write(&LogLine::Note { text });
+                AttemptLog::open(&places.log(&run, &of)).note(text);
             }
         });
         let _ = written.await;
     }
 
-    /// Does something with a child's working tree, without holding up other tasks.
+    /// Does something that waits for other programs with a run, without holding up other tasks.
+    async fn on_run(
+        self: &Arc<Self>,
+        run: &str,
+        work: impl FnOnce(&Self, &LoadedRun) -> DoneEffect + Send + 'static,
+    ) -> DoneEffect {
+        let (shared, run) = (Arc::clone(self), run.to_owned());
+        let done = tokio::task::spawn_blocking(move || match shared.store.load(&run) {
+            Ok(loaded) => work(&shared, &loaded),
+            Err(error) => unreadable(&error),
+        });
+        let done = done.await;
+        done.unwrap_or_else(|error| DoneEffect::impossible(error.to_string()))
+    }
+
+    /// Does something with a child's working tree.
     async fn on_worktree(
         self: &Arc<Self>,
         run: &str,
         node: &NodeId,
         command: &Command,
-    ) -> (Outcome, Vec<Vec<u8>>) {
-        let shared = Arc::clone(self);
-        let (run, node, command) = (run.to_owned(), node.clone(), command.clone());
-        let done = tokio::task::spawn_blocking(move || {
-            let loaded = shared.store.load(&run).map_err(|error| error.to_string())?;
-            let tree = shared.worktree(&loaded, &node);
-            let tree = tree.ok_or("the plan has no such working tree")?;
-            Ok::<_, String>(match &command {
+    ) -> DoneEffect {
+        let (node, command) = (node.clone(), command.clone());
+        let work = move |shared: &Self, loaded: &LoadedRun| {
+            let Some(tree) = shared.worktree(loaded, &node) else {
+                return DoneEffect::impossible(NO_TREE);
+            };
+            match &command {
                 Command::MakeWorktree { patch, begins, .. } => {
-                    tree.make(&shared.store, &loaded, patch.as_ref(), begins)
+                    tree.make(&shared.store, loaded, patch.as_ref(), begins)
                 }
-                Command::RemoveWorktree { patch, .. } => {
-                    (tree.remove(&shared.store, patch), Vec::new())
-                }
+                Command::RemoveWorktree { patch, .. } => tree.remove(&shared.store, patch).into(),
                 _ => tree.capture(),
-            })
-        });
-        let done = done.await.map_err(|error| error.to_string());
-        done.and_then(|done| done)
-            .unwrap_or_else(|why| (Outcome::Impossible { why }, Vec::new()))
+            }
+        };
+        self.on_run(run, work).await
     }
 
     /// Makes a working tree and sets it up.
@@ -196,199 +229,168 @@ impl Shared {
         node: &NodeId,
         command: &Command,
         stop: &StopTokens,
-    ) -> (Outcome, Vec<Vec<u8>>) {
-        let (made, artifacts) = self.on_worktree(run, node, command).await;
-        let Outcome::Made { folder, base, .. } = made else {
-            return (made, artifacts);
+    ) -> DoneEffect {
+        let made = self.on_worktree(run, node, command).await;
+        let Outcome::Made { folder, base, .. } = made.outcome else {
+            return made;
         };
-        let impossible = |why: &str| {
-            let why = why.to_owned();
-            (Outcome::Impossible { why }, Vec::new())
-        };
-        let Ok(loaded) = self.store.load(run) else {
-            return impossible("the run cannot be read");
+        let loaded = match self.store.load(run) {
+            Ok(loaded) => loaded,
+            Err(error) => return unreadable(&error),
         };
         let Some(tree) = self.worktree(&loaded, node) else {
-            return impossible("the plan has no such working tree");
+            return DoneEffect::impossible(NO_TREE);
         };
         let tree = tree.begun_with(base.as_ref());
-        let of = Attempt {
-            node: node.clone(),
-            n: 0,
-        };
         let setting_up = SettingUp {
             tree: &tree,
             run: &loaded,
             node,
             store: &self.store,
-            keeper: &self.options.keeper,
-            environment: &self.options.environment,
-            mark: mark(&self.store, run, &of),
+            keeper: &self.keeper,
+            environment: &self.commands_environment,
+            mark: mark(&self.store, run, &of_node(node)),
             temporary: self
-                .options
-                .places
+                .places()
                 .of_run(run)
                 .join("setup")
                 .join(crate::worktrees::file_name(node)),
             stop,
         };
-        let outcome = match setting_up.run().await {
+        match setting_up.run().await {
             Ok(synthetic) => Outcome::Made {
                 folder,
                 synthetic,
                 base,
             },
-            Err(why) => {
-                let why = format!("the working tree could not be set up: {why}");
+            Err(error) => {
+                let why = format!(
+                    "the working tree could not be set up: {}",
+                    with_causes(&error)
+                );
                 blocking(|| tree.give_up(&why))
             }
-        };
-        (outcome, Vec::new())
+        }
+        .into()
     }
 
-    /// Finds the items of a list, or puts the outputs of all items together.
-    async fn on_list(
-        self: &Arc<Self>,
-        run: &str,
-        node: &NodeId,
-        is_expansion: bool,
-    ) -> (Outcome, Vec<Vec<u8>>) {
+    /// Finds the items of a list.
+    async fn expand(self: &Arc<Self>, run: &str, node: &NodeId) -> DoneEffect {
+        let node = node.clone();
+        let work = move |shared: &Self, loaded: &LoadedRun| {
+            let expanded =
+                ItemList::of(&shared.store, loaded, &node).and_then(|list| list.expand());
+            expanded.unwrap_or_else(|error| DoneEffect::impossible(error.to_string()))
+        };
+        self.on_run(run, work).await
+    }
+
+    /// Puts the outputs of all items of a list together, and checks them against the schema of the list.
+    async fn collect(self: &Arc<Self>, run: &str, node: &NodeId) -> DoneEffect {
         let (shared, id, list) = (Arc::clone(self), run.to_owned(), node.clone());
-        let done = tokio::task::spawn_blocking(move || {
-            let loaded = shared.store.load(&id).map_err(|error| error.to_string())?;
-            let list = ItemList::of(&shared.store, &loaded, &list)?;
-            if is_expansion {
-                let (outcome, artifacts) = list.expand()?;
-                Ok(CollectedItems {
-                    outcome,
-                    artifacts,
-                    to_check: None,
-                })
-            } else {
-                list.collect()
-            }
+        let collected = tokio::task::spawn_blocking(move || {
+            let loaded = shared.store.load(&id)?;
+            ItemList::of(&shared.store, &loaded, &list)?.collect()
         });
-        let impossible = |why: String| (Outcome::Impossible { why }, Vec::new());
-        let done = done.await.map_err(|error| error.to_string());
-        let done = match done.and_then(|done| done) {
-            Ok(done) => done,
-            Err(why) => return impossible(why),
+        let CollectedItems { done, to_check } = match collected.await {
+            Ok(Ok(collected)) => collected,
+            Ok(Err(error)) => return DoneEffect::impossible(error.to_string()),
+            Err(error) => return DoneEffect::impossible(error.to_string()),
         };
-        let Some((schema, value)) = done.to_check else {
-            return (done.outcome, done.artifacts);
+        let Some(to_check) = to_check else {
+            return done;
         };
-        let of = Attempt {
-            node: node.clone(),
-            n: 0,
-        };
+        let of = of_node(node);
         let check = DataCheck {
-            keeper: &self.options.keeper,
+            keeper: &self.keeper,
             mark: &mark(&self.store, run, &of),
-            folder: &self.options.places.outputs(run, &of),
+            folder: &self.places().outputs(run, &of),
             stop: &StopTokens::default(),
         };
-        match check.faults(&schema, &value).await.as_deref() {
-            Ok([]) => (done.outcome, done.artifacts),
-            Ok([fault, ..]) => impossible(fault.clone()),
-            Err(error) => impossible(error.to_string()),
+        match check
+            .faults(&to_check.schema, &to_check.value)
+            .await
+            .as_deref()
+        {
+            Ok([]) => done,
+            Ok([fault, ..]) => DoneEffect::impossible(fault.clone()),
+            Err(error) => DoneEffect::impossible(error.to_string()),
         }
     }
 
     /// Runs the commands that show whether a child's work counts.
-    async fn verify(
-        &self,
-        run: &str,
-        node: &NodeId,
-        stop: &StopTokens,
-    ) -> Option<(Outcome, Vec<Vec<u8>>)> {
-        let impossible = |why: &str| {
-            let why = why.to_owned();
-            Some((Outcome::Impossible { why }, Vec::new()))
+    async fn verify(&self, run: &str, node: &NodeId, stop: &StopTokens) -> Option<DoneEffect> {
+        let loaded = match self.store.load(run) {
+            Ok(loaded) => loaded,
+            Err(error) => return Some(unreadable(&error)),
         };
-        let Ok(loaded) = self.store.load(run) else {
-            return impossible("the run cannot be read");
+        let contract = loaded.plan.child(node).and_then(|it| it.contract.as_ref());
+        let Some(contract) = contract else {
+            return Some(DoneEffect::impossible("nothing is asked of its work"));
         };
-        let Some(child) = loaded.plan.child(node) else {
-            return impossible("the plan has no such child");
-        };
-        let Some(contract) = &child.contract else {
-            return impossible("nothing is asked of its work");
-        };
-        let of = Attempt {
-            node: node.clone(),
-            n: 0,
-        };
-        let places = self.options.places.of_run(run);
-        let folder = self.work_folder(&loaded, &of, child);
-        let git = Git::new(self.options.environment.clone());
-        let work = Work {
-            store: &self.store,
-            run: &loaded,
-            node,
-            git: &git,
-            folder: folder.clone(),
-            scratch: places.join("look").join(crate::worktrees::file_name(node)),
-        };
+        let git = self.git();
+        let work = self.judged_work(&loaded, node, &git);
         let (found, trees, facts) = blocking(|| {
             let (found, trees) = (work.report(), work.trees());
             let facts = work.facts(found.report.as_ref(), trees.as_ref());
             (found, trees, facts)
         });
+        let temporary = self.places().of_run(run).join("verify");
         let verifying = Verifying {
-            keeper: &self.options.keeper,
-            environment: &self.options.environment,
-            mark: mark(&self.store, run, &of),
-            folder,
-            temporary: places
-                .join("verify")
-                .join(crate::worktrees::file_name(node)),
+            keeper: &self.keeper,
+            environment: &self.commands_environment,
+            mark: mark(&self.store, run, &of_node(node)),
+            folder: work.folder.clone(),
+            temporary: temporary.join(crate::worktrees::file_name(node)),
             git: &git,
             trees: trees.as_ref(),
             was_seen: work.was_seen(),
-            state: self.options.places.folder(),
+            state: self.places().folder(),
             stop,
         };
-        let (results, texts) = verifying.run(contract, facts.changed.as_deref()).await?;
+        let checked = verifying.run(contract, facts.changed.as_deref()).await?;
         let (report, notes) = if contract.wants_report() {
             (found.report, found.notes)
         } else {
             (None, Vec::new())
         };
         let seen = Seen {
-            results,
+            results: checked.results,
             report,
             notes,
             facts,
             rules: EvidenceRules::default(),
         };
-        Some((Outcome::Checked(Box::new(seen)), texts))
+        let outcome = Outcome::Checked(Box::new(seen));
+        Some(DoneEffect::with(outcome, checked.printed))
     }
 
     /// Returns the files of a child before it begins.
     async fn look_before(&self, run: &str, node: &NodeId) -> TreeBefore {
-        let Ok(loaded) = self.store.load(run) else {
+        let Ok(loaded) = self.store.load_plan(run) else {
             return TreeBefore::default();
         };
         let Some(child) = loaded.plan.child(node) else {
             return TreeBefore::default();
         };
-        let scratch = self.options.places.of_run(run).join("look");
+        let scratch = self.places().of_run(run).join("look");
         let scratch = scratch.join(crate::worktrees::file_name(node));
-        let (git, folder) = (
-            Git::new(self.options.environment.clone()),
-            child.place.folder.clone(),
-        );
+        let (git, folder) = (self.git(), child.place.folder.clone());
         let looked = tokio::task::spawn_blocking(move || look(&git, &folder, &scratch));
         looked.await.unwrap_or_default()
     }
 
     pub(super) fn worktree(&self, run: &LoadedRun, node: &NodeId) -> Option<ChildWorktree> {
-        let git = Git::new(self.options.environment.clone());
-        ChildWorktree::of(git, &self.options.places, run, node)
+        ChildWorktree::of(self.git(), self.places(), run, node)
     }
 
     /// Returns the folder that a child works in.
-    pub(super) fn work_folder(&self, run: &LoadedRun, of: &Attempt, child: &Child) -> PathBuf {
+    pub(super) fn work_folder(
+        &self,
+        run: &LoadedRun,
+        of: &Attempt,
+        child: &Child,
+    ) -> std::path::PathBuf {
         // A reviewer works in the folder of the work that it reviews.
         let reviews = run.plan.reviews(&of.node);
         match self.worktree(run, reviews.as_ref().unwrap_or(&of.node)) {
@@ -401,7 +403,12 @@ impl Shared {
     fn stop_below(&self, run: &str, of: &Attempt) -> Vec<String> {
         let below = self.store.open_below(run, of).unwrap_or_default();
         for nested in &below {
-            stop_run(&self.store, nested, &format!("the run above it, {run}"));
+            stop_run(
+                &self.store,
+                nested,
+                &format!("the run above it, {run}"),
+                false,
+            );
             let _ = self.news.send(nested.clone());
         }
         below
@@ -442,8 +449,8 @@ impl Shared {
             return Proof::NotProven { why };
         }
         let ran_commands = self.store.load(run).map_or(true, |loaded| {
-            let engine = loaded.plan.child(&of.node).map(|child| child.engine.as_str());
             let child = loaded.plan.child(&of.node);
+            let engine = child.map(|child| child.engine.as_str());
             let mut tools = child.into_iter().flat_map(|child| &child.tools.allowed);
             if engine != Some(NATIVE) || tools.any(|tool| tool.starts_with(MCP)) {
                 return true;
@@ -467,6 +474,13 @@ impl Shared {
             },
         }
     }
+}
+
+/// The reason why nothing can be done with a working tree.
+const NO_TREE: &str = "the plan has no such working tree";
+
+fn unreadable(error: &StoreError) -> DoneEffect {
+    DoneEffect::impossible(format!("the run cannot be read: {}", with_causes(error)))
 }
 
 /// Runs work that waits for other programs, without holding up other tasks if the runtime has several threads.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use grove_fs::listing::ListedKind;
 use serde_json::Value;
 
-use super::{Toolbox, number_of, text_of};
+use super::{ToolError, Toolbox, number_of, text_of};
 
 /// The most lines and the most bytes of one reading.
 const MOST_LINES: u64 = 2_000;
@@ -14,10 +14,10 @@ const MOST_BYTES: usize = 50 << 10;
 const MOST_ENTRIES: usize = 1_000;
 
 impl Toolbox {
-    pub(super) fn read(&self, arguments: &Value) -> Result<String, String> {
+    pub(super) fn read(&self, arguments: &Value) -> Result<String, ToolError> {
         let path = text_of(arguments, "path")?;
         let bytes = self.work.read(&path)?;
-        let text = String::from_utf8(bytes).map_err(|_| format!("`{path}` is no text"))?;
+        let text = String::from_utf8(bytes).map_err(|_| ToolError::NoText(path))?;
         let first = number_of(arguments, "offset").unwrap_or(1).max(1);
         let most = number_of(arguments, "limit")
             .unwrap_or(MOST_LINES)
@@ -46,7 +46,7 @@ impl Toolbox {
         Ok(given)
     }
 
-    pub(super) fn list(&self, arguments: &Value) -> Result<String, String> {
+    pub(super) fn list(&self, arguments: &Value) -> Result<String, ToolError> {
         let path = text_of(arguments, "path").unwrap_or_default();
         let listing = self.work.list(&path, MOST_ENTRIES)?;
         let mut text = String::new();
@@ -67,34 +67,36 @@ impl Toolbox {
         Ok(text)
     }
 
-    pub(super) fn write(&self, arguments: &Value) -> Result<String, String> {
+    pub(super) fn write(&self, arguments: &Value) -> Result<String, ToolError> {
         let (path, content) = (text_of(arguments, "path")?, text_of(arguments, "content")?);
         let was_there = self.work.write(&path, content.as_bytes())?;
         let verb = if was_there { "replaced" } else { "made" };
         Ok(format!("{verb} {path} with {} bytes", content.len()))
     }
 
-    pub(super) fn edit(&self, arguments: &Value) -> Result<String, String> {
+    pub(super) fn edit(&self, arguments: &Value) -> Result<String, ToolError> {
         let path = text_of(arguments, "path")?;
         let (old, new) = (
             text_of(arguments, "oldText")?,
             text_of(arguments, "newText")?,
         );
         if old.is_empty() {
-            return Err("`oldText` is empty".to_owned());
+            return Err(ToolError::Failed("`oldText` is empty".to_owned()));
         }
         let text = String::from_utf8(self.work.read(&path)?);
-        let text = text.map_err(|_| format!("`{path}` is no text"))?;
+        let text = text.map_err(|_| ToolError::NoText(path.clone()))?;
         match text.matches(&old).count() {
-            0 => Err(format!("the text does not occur in {path}")),
+            0 => Err(ToolError::Failed(format!(
+                "the text does not occur in {path}"
+            ))),
             1 => {
                 self.work
                     .write(&path, text.replacen(&old, &new, 1).as_bytes())?;
                 Ok(format!("edited {path}"))
             }
-            n => Err(format!(
+            n => Err(ToolError::Failed(format!(
                 "the text occurs {n} times in {path}; give more of what is around it"
-            )),
+            ))),
         }
     }
 }

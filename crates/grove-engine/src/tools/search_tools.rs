@@ -10,7 +10,7 @@ use grove_spec::wildcard::Wildcard;
 use regex::RegexBuilder;
 use serde_json::Value;
 
-use super::{Toolbox, text_of};
+use super::{ToolError, Toolbox, text_of};
 
 /// The bounds of the listing for one call.
 const BOUNDS: ListingBounds = ListingBounds {
@@ -25,7 +25,7 @@ const MOST_RESULTS: usize = 200;
 const MOST_OF_LINE: usize = 300;
 
 impl Toolbox {
-    pub(super) fn find(&self, arguments: &Value) -> Result<String, String> {
+    pub(super) fn find(&self, arguments: &Value) -> Result<String, ToolError> {
         let pattern = text_of(arguments, "pattern")?;
         let path = text_of(arguments, "path").unwrap_or_default();
         let wildcard = wildcard(&pattern)?;
@@ -33,7 +33,7 @@ impl Toolbox {
         Ok(results(&files, is_cut, "files"))
     }
 
-    pub(super) fn grep(&self, arguments: &Value) -> Result<String, String> {
+    pub(super) fn grep(&self, arguments: &Value) -> Result<String, ToolError> {
         let pattern = text_of(arguments, "pattern")?;
         let path = text_of(arguments, "path").unwrap_or_default();
         let ignores_case = arguments.get("ignoreCase").and_then(Value::as_bool);
@@ -41,7 +41,7 @@ impl Toolbox {
             .case_insensitive(ignores_case.unwrap_or(false))
             .size_limit(1 << 20)
             .build()
-            .map_err(|error| format!("not a regular expression: {error}"))?;
+            .map_err(|error| ToolError::Failed(format!("not a regular expression: {error}")))?;
         let glob = text_of(arguments, "glob").ok();
         let glob = glob.map(|glob| wildcard(&glob)).transpose()?;
         let (files, mut is_cut) = if self.work.is_folder(&path)? {
@@ -84,7 +84,7 @@ impl Toolbox {
         &self,
         path: &str,
         wanted: impl Fn(&str) -> bool,
-    ) -> Result<(Vec<String>, bool), String> {
+    ) -> Result<(Vec<String>, bool), ToolError> {
         let ignored = IgnoredFiles::new(self, path);
         let enters = |below: &str, kind: ListedKind| {
             let name = below.rsplit('/').next().unwrap_or_default();
@@ -161,14 +161,15 @@ impl<'a> IgnoredFiles<'a> {
 }
 
 /// Returns a pattern; one without a folder means files of that name anywhere.
-fn wildcard(pattern: &str) -> Result<Wildcard, String> {
+fn wildcard(pattern: &str) -> Result<Wildcard, ToolError> {
     let pattern = pattern.trim_start_matches("./");
     let anywhere = if pattern.contains('/') {
         pattern.to_owned()
     } else {
         format!("**/{pattern}")
     };
-    Wildcard::parse(&anywhere).map_err(|error| format!("not a pattern: {error}"))
+    let wrong = |error| ToolError::Failed(format!("not a pattern: {error}"));
+    Wildcard::parse(&anywhere).map_err(wrong)
 }
 
 fn results(found: &[String], is_cut: bool, noun: &str) -> String {

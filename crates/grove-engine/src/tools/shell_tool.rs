@@ -4,29 +4,29 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use grove_exec::{
-    ExecError, Exit, Git, Order, Sandbox, Seclusion, StopTokens, Why, write_rules_work,
-};
+use grove_exec::{ExecError, Exit, Git, Order, Sandbox, Seclusion, Why, write_rules_work};
 use grove_fs::files;
-use serde_json::Value;
 
 use super::output_file::OutputFile;
-use super::{Toolbox, number_of, text_of};
+use super::{ToolCall, ToolError, ToolResult, Toolbox, number_of, text_of};
 use crate::verify::temporary_variables;
 
 /// The time between asking a command to end and ending it.
 const GRACE: Duration = Duration::from_secs(2);
 
 impl Toolbox {
-    pub(super) async fn bash(
-        &self,
-        arguments: &Value,
-        stop: &StopTokens,
-    ) -> Result<String, String> {
+    pub(super) async fn bash(&self, call: ToolCall<'_>) -> ToolResult {
+        self.run_line(call).await.into()
+    }
+
+    async fn run_line(&self, call: ToolCall<'_>) -> Result<String, ToolError> {
+        let ToolCall {
+            arguments, stop, ..
+        } = call;
         let line = text_of(arguments, "command")?;
         let wanted = number_of(arguments, "timeout").map(Duration::from_secs);
         let limit = wanted.map_or(self.tool_timeout, |wanted| wanted.min(self.tool_timeout));
-        let (sandbox, temporary) = self.sandbox().await?;
+        let ShellSandbox { sandbox, temporary } = self.sandbox().await?;
         let mut environment = self.environment.clone();
         for (name, folder) in temporary
             .iter()
@@ -57,11 +57,11 @@ impl Toolbox {
             let _ = files::remove_folder(&temporary);
         }
         let end = end.map_err(|error| match error {
-            ExecError::NoReport { left } if left.is_empty() => {
+            ExecError::NoReport { left } if left.is_empty() => ToolError::Failed(
                 "the command was killed together with its keeper; everything it ran has ended"
-                    .to_owned()
-            }
-            error => error.to_string(),
+                    .to_owned(),
+            ),
+            error => ToolError::Failed(error.to_string()),
         })?;
         let mut text = end.output.text();
         if !text.is_empty() && !text.ends_with('\n') {
@@ -77,7 +77,7 @@ impl Toolbox {
         }
         let report = end.report;
         let how = match (report.why, report.exit) {
-            (_, Exit::NotStarted(message)) => return Err(message),
+            (_, Exit::NotStarted(message)) => return Err(ToolError::Failed(message)),
             (Why::TimedOut, _) => format!("[timed out after {} s]", limit.as_secs_f64()),
             (Why::Told | Why::Abandoned, _) => "[stopped]".to_owned(),
             (Why::UsedTooMuch, _) => {
@@ -89,23 +89,26 @@ impl Toolbox {
             (Why::Done, Exit::Signal(signal)) => format!("[ended by signal {signal}]"),
         };
         text.push_str(&how);
-        Err(text)
+        Err(ToolError::Failed(text))
     }
 
-    /// Returns the sandbox of a command, and the folder for its temporary files. A child without a tool that writes cannot
+    /// Returns the sandbox of a command. A child without a tool that writes cannot
     /// write by a command either.
-    async fn sandbox(&self) -> Result<(Option<Sandbox>, Option<PathBuf>), String> {
+    async fn sandbox(&self) -> Result<ShellSandbox, ToolError> {
         let may_write = self.writes("write") || self.writes("edit");
         if !may_write && !write_rules_work() {
             let message = "this agent may not write, and the kernel cannot keep a command from writing: refused";
-            return Err(message.to_owned());
+            return Err(ToolError::Failed(message.to_owned()));
         }
         if !self.is_sandboxed {
             let nothing = Sandbox::writing_to(Vec::new());
-            return Ok(((!may_write).then_some(nothing), None));
+            return Ok(ShellSandbox {
+                sandbox: (!may_write).then_some(nothing),
+                temporary: None,
+            });
         }
         let temporary = self.outputs.with_added_extension("temporary");
-        files::make_closed_folder(&temporary).map_err(|error| error.to_string())?;
+        files::make_closed_folder(&temporary)?;
         let look = async || {
             let git = Git::new(self.environment.clone());
             let folder = self.work.path().to_path_buf();
@@ -115,9 +118,9 @@ impl Toolbox {
         let mut folders = self.git_folders.get_or_init(look).await.clone();
         folders.extend(self.work.all());
         folders.push(temporary.clone());
-        if let Some((tree, linked)) = &self.own_tree {
-            folders.push(tree.clone());
-            folders.extend(linked.iter().cloned());
+        if let Some(tree) = &self.own_tree {
+            folders.push(tree.folder.clone());
+            folders.extend(tree.linked.iter().cloned());
         }
         let seclusion = Seclusion::about(
             &folders,
@@ -127,7 +130,7 @@ impl Toolbox {
         let mut writes = vec![temporary.clone()];
         if may_write {
             writes.extend(self.work.writable());
-            writes.extend(self.own_tree.iter().map(|(tree, _)| tree.clone()));
+            writes.extend(self.own_tree.iter().map(|tree| tree.folder.clone()));
         }
         let sandbox = Sandbox {
             writes,
@@ -136,8 +139,17 @@ impl Toolbox {
                 ..seclusion
             }),
         };
-        Ok((Some(sandbox), Some(temporary)))
+        Ok(ShellSandbox {
+            sandbox: Some(sandbox),
+            temporary: Some(temporary),
+        })
     }
+}
+
+/// The sandbox of a command, and the folder for its temporary files.
+struct ShellSandbox {
+    sandbox: Option<Sandbox>,
+    temporary: Option<PathBuf>,
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
+use grove_fs::FsError;
 use grove_fs::atomic::{self, Replaced};
 use grove_fs::files;
 use grove_fs::held_folder::{EntryKind, HeldFolder};
@@ -14,6 +15,8 @@ use grove_fs::spot::Spot;
 use grove_fs::stamp;
 use grove_plan::{FoundFile, Place as ChildPlace};
 use grove_spec::Digest;
+
+use super::ToolError;
 
 /// The most bytes of a file that is given to a model.
 const MOST_READ: u64 = 8 << 20;
@@ -61,8 +64,8 @@ struct Place {
 }
 
 impl WorkFolder {
-    pub(crate) fn new(folder: &Path, place: &ChildPlace) -> Result<Self, String> {
-        let folder = files::canonical(folder).map_err(|error| error.to_string())?;
+    pub(crate) fn new(folder: &Path, place: &ChildPlace) -> Result<Self, FsError> {
+        let folder = files::canonical(folder)?;
         let readable = place.readable.iter();
         let readable = readable.filter_map(|path| ReadableFolder::of(path));
         Ok(Self {
@@ -74,8 +77,8 @@ impl WorkFolder {
     }
 
     /// Lets the child read and write the folder that the steps of a run share.
-    pub(crate) fn share(&mut self, folder: &Path) -> Result<(), String> {
-        files::make_folder(folder).map_err(|error| said(&error))?;
+    pub(crate) fn share(&mut self, folder: &Path) -> Result<(), FsError> {
+        files::make_folder(folder)?;
         self.shared = files::canonical(folder).ok();
         Ok(())
     }
@@ -118,11 +121,11 @@ impl WorkFolder {
 
     /// Returns the base and the rest of a path, by how it is written. A location that the child was told stands for its path,
     /// but only if that leads to something that the child may read.
-    fn place(&self, path: &str, may_leave: bool) -> Result<Place, String> {
+    fn place(&self, path: &str, may_leave: bool) -> Result<Place, ToolError> {
         let path = path.trim();
         let path = if path.is_empty() { "." } else { path };
         if path.contains('\0') {
-            return Err("a path has no zero bytes".to_owned());
+            return Err(ToolError::Failed("a path has no zero bytes".to_owned()));
         }
         let readable = self.readable.read().unwrap_or_else(PoisonError::into_inner);
         let in_readable = |path: &Path| {
@@ -140,12 +143,13 @@ impl WorkFolder {
         let found = found
             .or_else(|| in_own(&whole))
             .or_else(|| in_readable(&whole));
-        let outside = || {
-            let verb = if may_leave { "read" } else { "written" };
-            format!("`{path}` is outside the work folder and cannot be {verb}")
+        let outside = || ToolError::Outside {
+            path: path.to_owned(),
+            verb: if may_leave { "read" } else { "written" },
         };
         let (base, below) = found.ok_or_else(outside)?;
-        let below = below.to_str().ok_or("the path is not UTF-8")?.to_owned();
+        let not_text = || ToolError::Failed("the path is not UTF-8".to_owned());
+        let below = below.to_str().ok_or_else(not_text)?.to_owned();
         // A single file that may be read is opened from its folder.
         if below.is_empty() && files::is_file(&base) {
             let name = base.file_name().and_then(|name| name.to_str());
@@ -158,21 +162,19 @@ impl WorkFolder {
         Ok(Place { base, below })
     }
 
-    pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+    pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, ToolError> {
         let Place { base, below } = self.place(path, true)?;
-        let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
-        folder
-            .read(&below, Links::Contain, MOST_READ)
-            .map_err(|error| said(&error))
+        let folder = HeldFolder::open(&base)?;
+        Ok(folder.read(&below, Links::Contain, MOST_READ)?)
     }
 
     /// Returns the state of a file, by which a later write to it is noticed.
-    pub(crate) fn found(&self, path: &str) -> Result<FoundFile, String> {
+    pub(crate) fn found(&self, path: &str) -> Result<FoundFile, ToolError> {
         let Place { base, below } = self.place(path, true)?;
         let stamp = match stamp::of_path(&base.join(below)) {
             Ok(stamp) => stamp,
             Err(error) if error.is_not_found() => return Ok(FoundFile::Absent),
-            Err(error) => return Err(said(&error)),
+            Err(error) => return Err(error.into()),
         };
         Ok(FoundFile::There {
             digest: self.read(path).ok().map(|bytes| Digest::of(&bytes)),
@@ -187,22 +189,18 @@ impl WorkFolder {
         (place.base == self.folder).then_some(place.below)
     }
 
-    pub(crate) fn is_folder(&self, path: &str) -> Result<bool, String> {
+    pub(crate) fn is_folder(&self, path: &str) -> Result<bool, ToolError> {
         let Place { base, below } = self.place(path, true)?;
-        let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
-        let kind = folder
-            .entry(&below, Links::Contain)
-            .map_err(|error| said(&error))?;
+        let folder = HeldFolder::open(&base)?;
+        let kind = folder.entry(&below, Links::Contain)?;
         Ok(kind == EntryKind::Folder)
     }
 
-    pub(crate) fn list(&self, path: &str, most: usize) -> Result<Listing, String> {
+    pub(crate) fn list(&self, path: &str, most: usize) -> Result<Listing, ToolError> {
         let Place { base, below } = self.place(path, true)?;
-        let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
-        let folder = folder
-            .folder(&below, Links::Contain)
-            .map_err(|error| said(&error))?;
-        listing::entries(&folder, most).map_err(|error| said(&error))
+        let folder = HeldFolder::open(&base)?;
+        let folder = folder.folder(&below, Links::Contain)?;
+        Ok(listing::entries(&folder, most)?)
     }
 
     pub(crate) fn below(
@@ -210,37 +208,35 @@ impl WorkFolder {
         path: &str,
         bounds: ListingBounds,
         enters: impl Fn(&str, ListedKind) -> bool,
-    ) -> Result<Listing, String> {
+    ) -> Result<Listing, ToolError> {
         let Place { base, below } = self.place(path, true)?;
-        let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
-        let folder = folder
-            .folder(&below, Links::Contain)
-            .map_err(|error| said(&error))?;
-        listing::below(&folder, bounds, enters).map_err(|error| said(&error))
+        let folder = HeldFolder::open(&base)?;
+        let folder = folder.folder(&below, Links::Contain)?;
+        Ok(listing::below(&folder, bounds, enters)?)
     }
 
     /// Writes a whole file; returns true if it was there.
-    pub(crate) fn write(&self, path: &str, content: &[u8]) -> Result<bool, String> {
+    pub(crate) fn write(&self, path: &str, content: &[u8]) -> Result<bool, ToolError> {
         let Place { base, below } = self.place(path, false)?;
         if is_of_git(&base.join(&below)) {
-            return Err(format!("`{path}` belongs to git and cannot be written"));
+            let message = format!("`{path}` belongs to git and cannot be written");
+            return Err(ToolError::Failed(message));
         }
-        let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
-        let spot = Spot::beneath(&base, Path::new(&below)).map_err(|error| said(&error))?;
+        let folder = HeldFolder::open(&base)?;
+        let spot = Spot::beneath(&base, Path::new(&below))?;
         match folder.read(&below, Links::Contain, MOST_READ) {
-            Ok(before) => {
-                match atomic::replace_at(&spot, &before, content).map_err(|error| said(&error))? {
-                    Replaced::Done => Ok(true),
-                    Replaced::Changed => {
-                        Err(format!("`{path}` changed while it was written; try again"))
-                    }
+            Ok(before) => match atomic::replace_at(&spot, &before, content)? {
+                Replaced::Done => Ok(true),
+                Replaced::Changed => {
+                    let message = format!("`{path}` changed while it was written; try again");
+                    Err(ToolError::Failed(message))
                 }
-            }
+            },
             Err(error) if error.is_not_found() => {
-                atomic::create_at(&spot, content, None).map_err(|error| said(&error))?;
+                atomic::create_at(&spot, content, None)?;
                 Ok(false)
             }
-            Err(error) => Err(said(&error)),
+            Err(error) => Err(error.into()),
         }
     }
 }
@@ -258,13 +254,6 @@ fn is_of_git(file: &Path) -> bool {
         has_head && (is_linked || has_all)
     };
     file.components().any(is_name) || file.ancestors().skip(1).any(keeps_commits)
-}
-
-fn said(error: &grove_fs::FsError) -> String {
-    if error.leads_out() {
-        return format!("{} leads out of the work folder", error.path.display());
-    }
-    format!("{error}: {}", error.source)
 }
 
 #[cfg(test)]

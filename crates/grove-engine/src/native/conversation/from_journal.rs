@@ -1,14 +1,14 @@
 //! Puts a conversation together from the facts in the journal.
 
 use grove_model::StopKind;
-use grove_plan::{Attempt, Body, CallOutcome, Fact, Outcome, Said};
-use grove_spec::Digest;
-use grove_store::{LoadedRun, Store};
+use grove_plan::{Attempt, CallOutcome, Fact, Outcome, Said};
+use grove_store::{LoadedRun, Store, StoreError};
 use serde_json::Value;
 
+use super::turn::GivenResult;
 use super::{Conversation, asked_for, asked_for_data};
 use crate::native::calls::UNKNOWN_OUTCOME;
-use crate::native::compaction::Window;
+use crate::native::compaction::{Window, bytes_of};
 use crate::native::goes_on;
 use crate::told::Told;
 use crate::tools::CONTACT_SUPERVISOR;
@@ -25,9 +25,11 @@ impl Conversation {
         store: &Store,
         run: &LoadedRun,
         of: &Attempt,
-        (told, window): (Told, Window),
-    ) -> Result<Self, String> {
+        told: Told,
+        window: Window,
+    ) -> Result<Self, StoreError> {
         let mut conversation = Self {
+            begun_with: told.system.len() + bytes_of(&told.history),
             told,
             window,
             compacted: 0,
@@ -46,15 +48,17 @@ impl Conversation {
     }
 
     /// Takes in the facts of one try.
-    fn take_in(&mut self, store: &Store, run: &LoadedRun, of: &Attempt) -> Result<(), String> {
+    fn take_in(&mut self, store: &Store, run: &LoadedRun, of: &Attempt) -> Result<(), StoreError> {
         for event in &run.events {
             match &event.fact {
                 Fact::Turned {
                     of: whose, turn, ..
                 } if whose == of => {
-                    let blocks = artifact(store, &turn.content)?;
-                    let blocks =
-                        serde_json::from_value(blocks).map_err(|error| error.to_string())?;
+                    let blocks = serde_json::from_value(store.value(&turn.content)?);
+                    let blocks = blocks.map_err(|error| StoreError::Row {
+                        run: run.id.clone(),
+                        message: format!("event {}: {error}", event.seq),
+                    })?;
                     let stop = serde_json::from_value(Value::String(turn.stop.clone()));
                     let is_pause = stop.is_ok_and(|stop: StopKind| goes_on(&stop));
                     self.push(blocks, is_pause, &turn.usage);
@@ -80,19 +84,20 @@ impl Conversation {
                         },
                     ..
                 } if whose == of => {
-                    let text = artifact(store, content)?;
+                    let text = store.value(content)?;
                     let text = text.as_str().unwrap_or_default().to_owned();
+                    let is_error = *is_error;
                     if let Some(last) = self.turns.last_mut()
                         && let Some(place) = last.place_of(call)
                     {
-                        last.give(place, (text, *is_error));
+                        last.give(place, GivenResult { text, is_error });
                     }
                 }
                 Fact::Answered {
                     effect,
                     outcome: Outcome::Sent { message },
                     ..
-                } if effect.of == *of => self.hear(words(store, message)?),
+                } if effect.of == *of => self.hear(store.text(message)?),
                 _ => {}
             }
         }
@@ -100,10 +105,10 @@ impl Conversation {
     }
 
     /// Settles what was open when the try before ended; the next one begins with what is said now.
-    fn go_on(&mut self, store: &Store, said: &Said) -> Result<(), String> {
+    fn go_on(&mut self, store: &Store, said: &Said) -> Result<(), StoreError> {
         let mut words = match said {
             Said::Nothing => None,
-            Said::Message(digest) | Said::Answer(digest) => Some(words(store, digest)?),
+            Said::Message(digest) | Said::Answer(digest) => Some(store.text(digest)?),
             Said::Findings(findings) => Some(asked_for(findings)),
             Said::Data(why) => Some(asked_for_data(why)),
         };
@@ -123,11 +128,14 @@ impl Conversation {
         last.settle(
             |name, is_begun| match (is_begun, name == CONTACT_SUPERVISOR) {
                 (true, true) => match words.take() {
-                    Some(answer) => (answer, false),
-                    None => (NO_ANSWER.to_owned(), true),
+                    Some(text) => GivenResult {
+                        text,
+                        is_error: false,
+                    },
+                    None => GivenResult::failed(NO_ANSWER),
                 },
-                (true, false) => (UNKNOWN_OUTCOME.to_owned(), true),
-                (false, _) => (NOT_RUN.to_owned(), true),
+                (true, false) => GivenResult::failed(UNKNOWN_OUTCOME),
+                (false, _) => GivenResult::failed(NOT_RUN),
             },
         );
     }
@@ -148,22 +156,4 @@ fn session_of<'a>(run: &'a LoadedRun, of: &Attempt) -> Vec<(Attempt, Option<&'a 
     }
     session.reverse();
     session
-}
-
-/// Returns the text of an artifact.
-fn words(store: &Store, digest: &Digest) -> Result<String, String> {
-    let bytes = store.artifact(digest).map_err(|error| error.to_string())?;
-    let bytes = bytes.ok_or_else(|| format!("artifact {digest} is missing"))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn artifact(store: &Store, body: &Body) -> Result<Value, String> {
-    match body {
-        Body::Inline(value) => Ok(value.clone()),
-        Body::Artifact(digest) => {
-            let bytes = store.artifact(digest).map_err(|error| error.to_string())?;
-            let bytes = bytes.ok_or_else(|| format!("artifact {digest} is missing"))?;
-            serde_json::from_slice(&bytes).map_err(|error| error.to_string())
-        }
-    }
 }

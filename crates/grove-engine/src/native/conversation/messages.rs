@@ -4,21 +4,23 @@ use grove_model::{Block, Message, Role};
 use grove_plan::Cause;
 
 use super::{Conversation, TurnSoFar};
+use crate::native::compaction::bytes_of;
 
 impl Conversation {
     /// Returns the number of turns that have to be told in short if the next request is too long; `tools` are the bytes of the
     /// tools. The last turn is always told in full.
     pub(in crate::native) fn too_long(&self, tools: usize) -> Option<u64> {
+        if !self.window.is_known() {
+            return None;
+        }
         let size = |turns: &[TurnSoFar]| -> usize {
-            let messages = turns.iter().flat_map(|turn| self.messages_of(turn));
-            messages.map(|message| written(&message)).sum()
+            turns.iter().map(|turn| self.bytes_of_turn(turn)).sum()
         };
         let last = self.turns.last()?;
         let since = self.messages_of(last).nth(1);
-        let since = since.map_or(0, |message| written(&message));
-        let history: usize = self.history().iter().map(written).sum();
-        let fixed = self.told.system.len() + history + tools;
-        let told = |cut: usize| written(&self.first(cut));
+        let since = since.map_or(0, |message| bytes_of(&message));
+        let fixed = self.begun_with + tools;
+        let told = |cut: usize| bytes_of(&self.first(cut));
         let kept = self.turns.get(self.compacted..).unwrap_or_default();
         let request = fixed + told(self.compacted) + size(kept);
         if !self.window.is_full(request, self.counted, since) {
@@ -30,13 +32,19 @@ impl Conversation {
             left -= self
                 .turns
                 .get(cut)
-                .map_or(0, |turn| size(std::slice::from_ref(turn)));
+                .map_or(0, |turn| self.bytes_of_turn(turn));
             cut += 1;
             if fixed + told(cut) + left <= self.window.after_cut() {
                 break;
             }
         }
         (cut > self.compacted).then_some(cut as u64)
+    }
+
+    /// The bytes of a turn as it is sent, which are counted once for what is in it.
+    fn bytes_of_turn(&self, turn: &TurnSoFar) -> usize {
+        let count = || self.messages_of(turn).map(|it| bytes_of(&it)).sum();
+        *turn.bytes.get_or_init(count)
     }
 
     /// Returns the same number for a provider that refuses the length: half of the turns in full; none if that is one turn.
@@ -117,20 +125,20 @@ impl Conversation {
 
     /// Returns a turn as messages: the answer of the model, and the results with the words that came after it.
     fn messages_of(&self, turn: &TurnSoFar) -> impl Iterator<Item = Message> {
-        let results = turn.calls().filter_map(|((id, name, _), call)| {
-            let (content, is_error) = call.result.as_ref()?;
+        let results = turn.calls().filter_map(|(given, call)| {
+            let result = call.result.as_ref()?;
             // Instructions of skills are told in full.
-            let content = match name.as_str() {
-                "skill" => content.clone(),
-                _ => self.window.result(content),
+            let content = match given.tool {
+                "skill" => result.text.clone(),
+                _ => self.window.result(&result.text),
             };
             Some(Block::ToolResult {
-                id: id.clone(),
+                id: given.id.to_owned(),
                 content,
-                is_error: *is_error,
+                is_error: result.is_error,
             })
         });
-        let heard = turn.heard.iter().cloned().map(Block::text);
+        let heard = turn.heard().iter().cloned().map(Block::text);
         let content: Vec<Block> = results.chain(heard).collect();
         let answer = (!content.is_empty()).then_some(Message {
             role: Role::User,
@@ -139,9 +147,4 @@ impl Conversation {
         let said = Message::assistant(turn.blocks.clone());
         std::iter::once(said).chain(answer)
     }
-}
-
-/// Returns the bytes of a message as it is written.
-fn written(message: &Message) -> usize {
-    serde_json::to_vec(message).map_or(0, |bytes| bytes.len())
 }

@@ -3,11 +3,12 @@
 //! A call is found by its place in its turn. The model's name for it is only sent back with its result: some servers give
 //! one name to every call.
 
+use std::sync::OnceLock;
+
 use grove_model::Block;
 use grove_plan::CallId;
-use serde_json::Value;
 
-use crate::native::calls_of;
+use crate::native::{GivenCall, calls_of};
 
 /// An answer of the model, with the results of its calls.
 pub(in crate::native) struct TurnSoFar {
@@ -18,7 +19,9 @@ pub(in crate::native) struct TurnSoFar {
     /// The state of each call, in their order.
     calls: Vec<CallSoFar>,
     /// The words that the child was sent then, beside the results.
-    pub(in crate::native) heard: Vec<String>,
+    heard: Vec<String>,
+    /// The bytes of its messages, once they were counted and as long as nothing is added.
+    pub(super) bytes: OnceLock<usize>,
 }
 
 /// The state of a call.
@@ -26,14 +29,29 @@ pub(in crate::native) struct TurnSoFar {
 pub(in crate::native) struct CallSoFar {
     /// The name under which it was begun.
     pub(super) begun: Option<CallId>,
-    /// The text for the model, and true if the call failed.
-    pub(in crate::native) result: Option<(String, bool)>,
+    pub(in crate::native) result: Option<GivenResult>,
+}
+
+/// The result of a call as the model is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::native) struct GivenResult {
+    pub(in crate::native) text: String,
+    pub(in crate::native) is_error: bool,
+}
+
+impl GivenResult {
+    pub(super) fn failed(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            is_error: true,
+        }
+    }
 }
 
 impl CallSoFar {
     /// Returns true if it has a result that is no failure.
     pub(super) fn is_taken(&self) -> bool {
-        matches!(self.result, Some((_, false)))
+        self.result.as_ref().is_some_and(|result| !result.is_error)
     }
 }
 
@@ -46,14 +64,22 @@ impl TurnSoFar {
             goes_on,
             calls,
             heard: Vec::new(),
+            bytes: OnceLock::new(),
         }
     }
 
-    /// Returns the calls in their order: the model's name, the tool and the arguments, and the state.
-    pub(in crate::native) fn calls(
-        &self,
-    ) -> impl Iterator<Item = ((&String, &String, &Value), &CallSoFar)> {
+    /// Returns the calls in their order, each with its state.
+    pub(in crate::native) fn calls(&self) -> impl Iterator<Item = (GivenCall<'_>, &CallSoFar)> {
         calls_of(&self.blocks).zip(&self.calls)
+    }
+
+    pub(in crate::native) fn heard(&self) -> &[String] {
+        &self.heard
+    }
+
+    pub(super) fn hear(&mut self, words: String) {
+        self.bytes.take();
+        self.heard.push(words);
     }
 
     /// Returns the name of a call in the journal.
@@ -69,7 +95,8 @@ impl TurnSoFar {
     }
 
     /// Takes the result of a call.
-    pub(super) fn give(&mut self, place: usize, result: (String, bool)) {
+    pub(super) fn give(&mut self, place: usize, result: GivenResult) {
+        self.bytes.take();
         if let Some(call) = self.calls.get_mut(place) {
             call.result = Some(result);
         }
@@ -85,7 +112,7 @@ impl TurnSoFar {
             .position(|call| call.begun.as_ref() == Some(id));
         let by_name = || {
             let mut calls = self.calls();
-            calls.position(|((given, _, _), call)| *given == id.0 && call.begun.is_none())
+            calls.position(|(given, call)| given.id == id.0 && call.begun.is_none())
         };
         begun
             .or_else(|| places.find(|place| self.id_of(*place) == *id))
@@ -93,11 +120,11 @@ impl TurnSoFar {
     }
 
     /// Gives every call without a result the one that `said` returns for its tool and whether it was begun.
-    pub(super) fn settle(&mut self, mut said: impl FnMut(&str, bool) -> (String, bool)) {
-        let names = calls_of(&self.blocks).map(|(_, name, _)| name);
-        for (name, call) in names.zip(&mut self.calls) {
+    pub(super) fn settle(&mut self, mut said: impl FnMut(&str, bool) -> GivenResult) {
+        self.bytes.take();
+        for (given, call) in calls_of(&self.blocks).zip(&mut self.calls) {
             if call.result.is_none() {
-                call.result = Some(said(name, call.begun.is_some()));
+                call.result = Some(said(given.tool, call.begun.is_some()));
             }
         }
     }
@@ -146,10 +173,10 @@ mod tests {
                 let id = turn.id_of(place);
                 prop_assert_eq!(turn.place_of(&id), Some(place));
                 turn.begin(place, id.clone());
-                turn.give(place, (place.to_string(), false));
+                turn.give(place, GivenResult { text: place.to_string(), is_error: false });
                 prop_assert_eq!(turn.place_of(&id), Some(place));
             }
-            let told: Vec<String> = turn.calls().map(|(_, call)| call.result.clone().unwrap().0).collect();
+            let told: Vec<String> = turn.calls().map(|(_, call)| call.result.clone().unwrap().text).collect();
             let expected: Vec<String> = (0..names.len()).map(|place| place.to_string()).collect();
             prop_assert_eq!(told, expected);
         }

@@ -10,9 +10,9 @@ use crate::error::EngineError;
 const LONGEST_WAIT: Duration = Duration::from_secs(48);
 
 /// The arguments of a call.
-pub(crate) struct Said<'a>(pub(crate) &'a Map<String, Value>);
+pub(crate) struct CallArguments<'a>(pub(crate) &'a Map<String, Value>);
 
-impl<'a> Said<'a> {
+impl<'a> CallArguments<'a> {
     pub(crate) fn text(&self, name: &str) -> Result<Option<&'a str>, EngineError> {
         match self.0.get(name) {
             None => Ok(None),

@@ -37,12 +37,12 @@ impl Inbox {
     }
 
     /// Takes note of the number of messages that were sent.
-    pub(super) fn expect(&self, sent: usize) {
+    pub(crate) fn expect(&self, sent: usize) {
         self.sent.store(sent, Ordering::Relaxed);
     }
 
     /// Returns the messages that were sent. Waits until they are there, but not for ever.
-    pub(super) async fn take(&self) -> Vec<SentMessage> {
+    pub(crate) async fn take(&self) -> Vec<SentMessage> {
         let wanted = self.sent.swap(0, Ordering::Relaxed);
         let all = async {
             while self.messages().len() < wanted {

@@ -5,6 +5,7 @@ use grove_plan::{Cause, Ending, Finish, FoundFile, Output, ReviewVerdict, Usage}
 use grove_spec::Digest;
 use serde_json::Value;
 
+use crate::error::with_causes;
 use crate::tools::{STRUCTURED_OUTPUT, Toolbox};
 
 /// The most bytes of a file that are taken as the child's answer; a longer file is only named.
@@ -12,7 +13,7 @@ const MOST_WRITTEN: usize = 1 << 20;
 
 /// The end of a child, as its driver saw it.
 pub(crate) struct ChildEnd {
-    pub(super) finish: Finish,
+    pub(crate) finish: Finish,
     /// The last words of the model.
     pub(crate) text: String,
     /// The value that met the schema.
@@ -20,7 +21,7 @@ pub(crate) struct ChildEnd {
     /// The verdict of a child that reviews the work of another.
     pub(crate) review: Option<ReviewVerdict>,
     /// The usage of the last request, if no answer came of it.
-    pub(super) lost: Usage,
+    pub(crate) lost: Usage,
     /// The file that its answer was written to.
     path: Option<String>,
     /// The text that the child itself wrote to the file.
@@ -111,7 +112,7 @@ impl ChildEnd {
         };
         match saved {
             Ok(()) => self.path = Some(file.shown.clone()),
-            Err(why) => self.unsaved = Some(why),
+            Err(error) => self.unsaved = Some(with_causes(&error)),
         }
     }
 
@@ -124,8 +125,7 @@ impl ChildEnd {
         }
     }
 
-    /// Returns the ending, and the texts that it names.
-    pub(crate) fn recorded(self) -> (Ending, Vec<Vec<u8>>) {
+    pub(crate) fn recorded(self) -> RecordedEnd {
         let text = self.said();
         let structured = self.structured.as_ref();
         let structured = structured.map(|value| serde_json::to_vec(value).unwrap_or_default());
@@ -145,8 +145,17 @@ impl ChildEnd {
             lost: self.lost,
         };
         let texts = text.into_iter().chain(structured).chain(written);
-        (ending, texts.collect())
+        RecordedEnd {
+            ending,
+            texts: texts.collect(),
+        }
     }
+}
+
+/// An ending, and the texts that it names.
+pub(crate) struct RecordedEnd {
+    pub(crate) ending: Ending,
+    pub(crate) texts: Vec<Vec<u8>>,
 }
 
 /// Returns the data in words that are JSON, or whose last block is.
