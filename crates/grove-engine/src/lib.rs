@@ -94,6 +94,7 @@ pub use grove_exec::{Git, now, runtime};
 /// The crates below the engine, for tests of programs that look into the journal. Programs themselves use none of them.
 #[doc(hidden)]
 pub mod below {
+    pub use crate::submission::submit;
     pub use crate::told::BOUNDARY;
     pub use crate::waking::wake;
     pub use {grove_exec, grove_model, grove_plan, grove_store};

@@ -37,6 +37,8 @@ use crate::order::{RunOrder, all_wrong};
 use crate::submit_key::{KeyOwner, SubmitKey};
 use approving::Approving;
 use child_limits::{least, usual_time_ms};
+#[cfg(test)]
+pub(crate) use child_tools::{ListedTools, of_reviewer};
 use children::{ChildResolver, NO_TREE, ResolvedNode};
 use forks::{Forked, Launch};
 use schema_files::SavedChain;

@@ -24,7 +24,7 @@ pub struct SubmittedRun {
 }
 
 /// Records a run.
-pub(crate) fn submit(store: &Store, run: &ResolvedRun) -> Result<SubmittedRun, EngineError> {
+pub fn submit(store: &Store, run: &ResolvedRun) -> Result<SubmittedRun, EngineError> {
     let key = run.submit_key.as_ref();
     let token = key.and_then(|key| token_of_key(store, key));
     let token = token.unwrap_or_else(new_owner_token);

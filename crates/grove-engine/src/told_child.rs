@@ -1,7 +1,7 @@
 //! The text that a child was told, as it was stored before it started, and the sources of its parts.
 
 use crate::told::Told;
-use grove_plan::{NodeId, NodeView};
+use grove_plan::{Node, NodeId, NodeView};
 use grove_spec::Digest;
 
 use crate::error::EngineError;
@@ -28,7 +28,9 @@ impl RunJournal {
         let (run, node) = parts_of(given);
         let loaded = self.load(run)?;
         let node = node_or_last(&loaded, node);
-        let Some(child) = loaded.plan.child(&node) else {
+        // A list is told what each of its items is, before the item is put in.
+        let of_list = loaded.plan.node(&node).map(Node::child);
+        let Some(child) = loaded.plan.child(&node).or(of_list) else {
             let names: Vec<&str> = loaded.plan.nodes.iter().map(|it| it.id.as_str()).collect();
             let message = format!("run {} has no child `{node}`", loaded.id);
             return Err(EngineError::finding(message).hint(format!("it has {}", names.join(", "))));
