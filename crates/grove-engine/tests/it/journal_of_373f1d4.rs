@@ -24,7 +24,7 @@ const RUNS: [(&str, &str, &str); 6] = [
         "2/2 succeeded\n\n=== 2[a-rs] scout ===\na.rs is fine.\n\n=== 2[b-rs] scout ===\nb.rs is fine.",
     ),
     (PAUSED, "paused", ""),
-    (ASKING, "asking", ""),
+    (ASKING, "asking", "I have to know."),
     (RUNNING, "running", ""),
 ];
 const CHAIN: &str = "0szffbwgjr";

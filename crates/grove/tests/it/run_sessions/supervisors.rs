@@ -118,6 +118,9 @@ fn supervisors_that_are_killed_lose_nothing_and_do_nothing_twice() {
         .collect();
     let engines = competitors.iter().map(|it| it.engine(home));
     let engines: Vec<Engine> = engines.collect();
+    // They are made beforehand, so that many children are at work at once.
+    let errands = (0..attempts).map(|number| errand(&engines[number % COMPETITORS], number));
+    let errands: Vec<ResolvedRun> = errands.collect();
     let open = RunFilter {
         only_open: true,
         most: Some(usize::MAX),
@@ -130,8 +133,8 @@ fn supervisors_that_are_killed_lose_nothing_and_do_nothing_twice() {
         assert!(Instant::now() < end, "{left} of {attempts} are left");
         left = store.runs(&open).unwrap().len();
         while submitted < attempts && left < AT_ONCE {
-            let errand = errand(&engines[submitted % COMPETITORS], submitted);
-            let run = submit(&store, &errand).unwrap();
+            let errand = &errands[submitted];
+            let run = submit(&store, errand).unwrap();
             wake(&places, &errand.envelope.surroundings, &run.id);
             submitted += 1;
             left += 1;
