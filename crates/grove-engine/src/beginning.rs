@@ -1,25 +1,10 @@
 //! The commit that a working tree begins with: that of its plan, with the patches of others on top of it. The same patches
 //! give the same commit, so that a tree that is made again begins where it began.
 
-use std::path::PathBuf;
+use grove_exec::MergedPatches;
+use grove_plan::{EarlierWork, WorkConflict};
 
-use grove_exec::{Git, MergedPatches};
-use grove_plan::{EarlierWork, NodeId, WorkConflict, WorktreePlan};
-use grove_store::{LoadedRun, Store};
-
-use crate::worktrees::TreeError;
-
-/// The input for finding the commit that a working tree begins with.
-pub(crate) struct Beginning<'a> {
-    pub(crate) git: &'a Git,
-    pub(crate) store: &'a Store,
-    pub(crate) run: &'a LoadedRun,
-    /// The node whose tree it is.
-    pub(crate) node: &'a NodeId,
-    pub(crate) plan: &'a WorktreePlan,
-    /// A folder for an index.
-    pub(crate) scratch: PathBuf,
-}
+use crate::worktrees::{ChildWorktree, TreeError};
 
 /// The beginning of a working tree.
 pub(crate) enum Begins {
@@ -28,30 +13,31 @@ pub(crate) enum Begins {
     Conflict(WorkConflict, Vec<u8>),
 }
 
-impl Beginning<'_> {
+impl ChildWorktree<'_> {
     /// Puts the patches of others together.
-    pub(crate) fn find(&self, works: &[EarlierWork]) -> Result<Begins, TreeError> {
+    pub(crate) fn begin(&self, works: &[EarlierWork]) -> Result<Begins, TreeError> {
         let base = &self.plan.base;
         if works.is_empty() {
             return Ok(Begins::At(base.clone()));
         }
         let mut patches = Vec::with_capacity(works.len());
         for work in works {
-            let stored = self.store.bytes(&work.patch);
+            let stored = self.at.store.bytes(&work.patch);
             let missing = |_| TreeError::Missing(format!("the patch of {}", work.node));
             patches.push(stored.map_err(missing)?);
         }
         let repository = &self.plan.repository;
+        let scratch = self.at.temporary("scratch").join("begin");
         // A git that was killed may have left files here.
-        let _ = grove_fs::files::remove_folder(&self.scratch);
-        grove_fs::files::make_closed_folder(&self.scratch)?;
-        let merged = self.git.merged(repository, base, &patches, &self.scratch);
-        let _ = grove_fs::files::remove_folder(&self.scratch);
+        let _ = grove_fs::files::remove_folder(&scratch);
+        grove_fs::files::make_closed_folder(&scratch)?;
+        let merged = self.at.git.merged(repository, base, &patches, &scratch);
+        let _ = grove_fs::files::remove_folder(&scratch);
         match merged? {
             MergedPatches::Tree(tree) => {
                 let names: Vec<&str> = works.iter().map(|work| work.node.as_str()).collect();
                 let message = format!("work of {}", names.join(", "));
-                let commit = self.git.commit_on(repository, base, &tree, &message);
+                let commit = self.at.git.commit_on(repository, base, &tree, &message);
                 Ok(Begins::At(commit?))
             }
             MergedPatches::Conflict { at, with, files } => {
@@ -71,10 +57,10 @@ impl Beginning<'_> {
     /// files, without those that its own tree began with.
     fn in_conflict(&self, works: &[EarlierWork], at: usize, with: &[usize]) -> Vec<usize> {
         let node_at = |at: usize| works.get(at).map(|work| &work.node);
-        let child = node_at(at).and_then(|node| self.run.plan.child(node));
+        let child = node_at(at).and_then(|node| self.at.run.plan.child(node));
         let tree = child.and_then(|child| child.place.worktree.as_ref());
         let began_with = tree.map_or_else(Vec::new, |tree| {
-            let works = self.run.state.earlier_work(&tree.begins);
+            let works = self.at.run.state.earlier_work(&tree.begins);
             works.into_iter().map(|work| work.node).collect()
         });
         let is_other = |place: &&usize| node_at(**place).is_some_and(|it| !began_with.contains(it));
@@ -90,12 +76,12 @@ impl Beginning<'_> {
         patches: &[Vec<u8>],
         of: &[usize],
     ) -> Vec<u8> {
-        let mut text = format!("Step {} was not started: {conflict}.\n", self.node).into_bytes();
+        let mut text = format!("Step {} was not started: {conflict}.\n", self.at.node).into_bytes();
         for at in of {
             let (Some(work), Some(patch)) = (works.get(*at), patches.get(*at)) else {
                 continue;
             };
-            let child = self.run.plan.child(&work.node);
+            let child = self.at.run.plan.child(&work.node);
             let agent = child.map_or("", |child| child.agent.as_str());
             text.extend(format!("\n=== {} {agent} ===\n", work.node).into_bytes());
             text.extend(patch);

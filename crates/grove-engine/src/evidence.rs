@@ -1,33 +1,22 @@
 //! Gathers what shows whether a child's work counts: its own report, and the facts that are seen without asking it.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use grove_exec::{CallEffect, Git, Program};
 use grove_plan::{
-    Fact, Facts, FoundReport, NodeId, Output, Report, ReviewVerdict, SeenCommand, TreeBefore,
-    report_in, report_of, tests_not_found,
+    Fact, Facts, FoundReport, Output, Report, ReviewVerdict, SeenCommand, TreeBefore, report_in,
+    report_of, tests_not_found,
 };
 use grove_spec::Digest;
-use grove_store::{LoadedRun, Store};
 use serde_json::{Value, json};
 
+use crate::node_effect::NodeEffect;
 use crate::told::Told;
 use crate::tools::ACCEPTANCE_REPORT;
 
 /// The most bytes of a change that a reviewer is shown.
 const MOST_DIFF: usize = 48 << 10;
-
-/// A child whose work is judged.
-pub(crate) struct JudgedWork<'a> {
-    pub(crate) store: &'a Store,
-    pub(crate) run: &'a LoadedRun,
-    pub(crate) node: &'a NodeId,
-    pub(crate) git: &'a Git,
-    pub(crate) folder: PathBuf,
-    /// A folder for indexes.
-    pub(crate) scratch: PathBuf,
-}
 
 /// The files before a child and now.
 pub(crate) struct Trees {
@@ -49,11 +38,11 @@ pub(crate) fn look(git: &Git, folder: &Path, scratch: &Path) -> TreeBefore {
     TreeBefore { tree, staged }
 }
 
-impl JudgedWork<'_> {
+impl NodeEffect<'_> {
     /// Returns the files before it and now; none if version control does not know them.
     pub(crate) fn trees(&self) -> Option<Trees> {
-        let child = self.run.plan.child(self.node)?;
-        let node = self.run.state.nodes.get(self.node);
+        let (child, node) = (self.child()?, self.state());
+        let (folder, scratch) = (self.work_folder(), self.temporary("look"));
         let tree = node.and_then(|node| node.worktree.as_ref());
         let before = match &child.place.worktree {
             Some(plan) => {
@@ -62,11 +51,11 @@ impl JudgedWork<'_> {
             }
             None => node?.before.clone()?.tree?,
         };
-        let _ = grove_fs::files::make_closed_folder(&self.scratch);
+        let _ = grove_fs::files::make_closed_folder(&scratch);
         let apart = tree.map_or(&[][..], |tree| &tree.synthetic);
-        let now = self.git.tree(&self.folder, &self.scratch, apart);
+        let now = self.git.tree(&folder, &scratch, apart);
         let now = now.ok().flatten();
-        let _ = grove_fs::files::remove_folder(&self.scratch);
+        let _ = grove_fs::files::remove_folder(&scratch);
         Some(Trees {
             before,
             now: now?,
@@ -76,10 +65,10 @@ impl JudgedWork<'_> {
 
     /// Returns true if version control knew the files before the child began.
     pub(crate) fn was_seen(&self) -> bool {
-        let child = self.run.plan.child(self.node);
-        let has_tree = child.is_some_and(|child| child.place.worktree.is_some());
-        let node = self.run.state.nodes.get(self.node);
-        let before = node.and_then(|node| node.before.as_ref());
+        let has_tree = self
+            .child()
+            .is_some_and(|child| child.place.worktree.is_some());
+        let before = self.state().and_then(|node| node.before.as_ref());
         has_tree || before.is_some_and(|before| before.tree.is_some())
     }
 
@@ -94,14 +83,11 @@ impl JudgedWork<'_> {
         let Some(trees) = trees else {
             return facts;
         };
-        facts.changed = self
-            .git
-            .changed(&self.folder, &trees.before, &trees.now)
-            .ok();
-        let node = self.run.state.nodes.get(self.node);
-        let before = node.and_then(|node| node.before.as_ref());
+        let folder = self.work_folder();
+        facts.changed = self.git.changed(&folder, &trees.before, &trees.now).ok();
+        let before = self.state().and_then(|node| node.before.as_ref());
         let before = before.map_or(&[][..], |before| &before.staged);
-        facts.staged = self.git.staged(&self.folder).ok().map(|staged| {
+        facts.staged = self.git.staged(&folder).ok().map(|staged| {
             let new = staged.into_iter().filter(|file| !before.contains(file));
             new.collect()
         });
@@ -113,7 +99,9 @@ impl JudgedWork<'_> {
     }
 
     pub(crate) fn patch(&self, trees: &Trees) -> String {
-        let patch = self.git.patch(&self.folder, &trees.before, &trees.now);
+        let patch = self
+            .git
+            .patch(&self.work_folder(), &trees.before, &trees.now);
         String::from_utf8_lossy(&patch.unwrap_or_default()).into_owned()
     }
 
@@ -121,8 +109,7 @@ impl JudgedWork<'_> {
     fn calls(&self) -> (Option<Vec<SeenCommand>>, Vec<String>) {
         let (mut commands, mut written) = (Vec::<SeenCommand>::new(), Vec::new());
         let (mut running, mut writing) = (BTreeMap::new(), BTreeMap::new());
-        let engine = self.run.plan.child(self.node);
-        let engine = engine.map_or("", |child| child.engine.as_str());
+        let engine = self.child().map_or("", |child| child.engine.as_str());
         for event in &self.run.events {
             match &event.fact {
                 Fact::Called { of, call, .. } if of.node == *self.node => {
@@ -164,12 +151,7 @@ impl JudgedWork<'_> {
 
     /// Returns the child's report: from the tool, else from its words; a later try adds to an earlier one.
     pub(crate) fn report(&self) -> FoundReport {
-        let attempts = self
-            .run
-            .state
-            .nodes
-            .get(self.node)
-            .map(|node| &node.attempts);
+        let attempts = self.state().map(|node| &node.attempts);
         let attempts = attempts.into_iter().flatten().enumerate();
         let mut whole: Option<Report> = None;
         let mut notes = Vec::new();
@@ -231,10 +213,10 @@ both are empty lists when there is nothing."
         if let Some(focus) = focus {
             parts.push(format!("Above all: {focus}"));
         }
-        let child = self.run.plan.child(self.node);
+        let child = self.child();
         let told = child.and_then(|child| {
-            let node = self.run.state.nodes.get(self.node)?;
-            let digest = node
+            let digest = self
+                .state()?
                 .attempts
                 .first()
                 .and_then(|it| it.told)
@@ -251,12 +233,7 @@ both are empty lists when there is nothing."
                 parts.push(format!("What must be so:\n{}", lines.join("\n")));
             }
         }
-        let seen = self
-            .run
-            .state
-            .nodes
-            .get(self.node)
-            .and_then(|node| node.seen.as_ref());
+        let seen = self.state().and_then(|node| node.seen.as_ref());
         if let Some(seen) = seen {
             let checks = seen.results.iter();
             let lines: Vec<String> = checks.map(|it| format!("- {} {}", it.id, it.end)).collect();

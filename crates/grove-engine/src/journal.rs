@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use grove_exec::{Liveness, Owner};
 use grove_fs::FileId;
-use grove_plan::{EffectKind, NodeId, RunView, Wish};
+use grove_plan::{EffectKind, NodeId, RunView};
 use grove_skills::Environment;
 use grove_skills::live::LiveLibrary;
 use grove_spec::Digest;
@@ -12,7 +12,6 @@ use grove_store::{LoadedRun, OpenRow, RunFilter, RunRow, Store, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::calling_child::mark_of;
-use crate::control::record_wish;
 use crate::error::{AT_LIMIT, EngineError};
 use crate::ledger_key::JournalError;
 use crate::model_settings::ModelSettings;
@@ -22,9 +21,6 @@ use crate::waking::Woken;
 
 /// The name of the newest run of the working folder.
 const LAST: &str = "last";
-
-/// The name of the person in facts that a terminal records.
-pub(crate) const BY_TERMINAL: &str = "a terminal";
 
 /// The journal and the folder in which it is.
 pub struct RunJournal {
@@ -184,19 +180,6 @@ impl RunJournal {
     /// Returns true if this process is the supervisor that works on its runs.
     pub(crate) const fn is_of_supervisor(&self) -> bool {
         self.news.is_some()
-    }
-
-    /// Records a wish of the person. A wish that comes too late changes nothing.
-    pub fn wish(&self, run: &str, wish: Wish) -> Result<(), EngineError> {
-        self.wish_by(run, BY_TERMINAL, wish)
-    }
-
-    /// The same under the name of another caller.
-    pub(crate) fn wish_by(&self, run: &str, by: &str, wish: Wish) -> Result<(), EngineError> {
-        match record_wish(&self.store, run, by, wish, Vec::new()) {
-            Err(error) if !error.is_refusal() => Err(error.into()),
-            _ => Ok(()),
-        }
     }
 
     /// Has a supervisor do what follows from something that was recorded in a run.

@@ -20,7 +20,7 @@ use crate::models::ModelSource;
 use compaction::{Window, bytes_of};
 use conversation::Conversation;
 pub(crate) use conversation::{asked_for, asked_for_data};
-pub(crate) use fork::{ForkError, history};
+pub(crate) use fork::{history, no_session};
 
 /// The number of values that miss the schema after which a child has failed.
 pub(crate) const MOST_SCHEMA_TRIES: usize = 3;

@@ -5,7 +5,7 @@ mod joining;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::control::ControlError;
+use crate::controlling::no_such_child;
 use grove_exec::{AppliedPatch, Git, GitError};
 use grove_fs::undo::{After, Recording, StagedEntries};
 use grove_plan::{NodeId, NodeView, PatchView, SubmoduleWork};
@@ -149,8 +149,7 @@ impl RunJournal {
             let all: Vec<NodeId> = view.nodes.iter().map(|node| node.id.clone()).collect();
             let message = match named {
                 Some(node) if !all.contains(&node) => {
-                    let names = all;
-                    return Err(ControlError::NoSuchChild { run, node, names }.into());
+                    return Err(no_such_child(&run, &node, all.iter()));
                 }
                 Some(node) => format!("child {node} of run {run} has no patch"),
                 None => format!("run {run} has no patch"),

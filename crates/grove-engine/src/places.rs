@@ -53,10 +53,7 @@ impl RunPlaces {
 
     /// Returns the file of a child's session, in a folder that was chosen or among what is kept of the run.
     pub fn session(&self, run: &str, node: &NodeId, folder: Option<&Path>) -> PathBuf {
-        let of = Attempt {
-            node: node.clone(),
-            n: 0,
-        };
+        let of = Attempt::none_at(node);
         let name = file_name(&of);
         let name = name.trim_end_matches("-0");
         match folder {
@@ -72,10 +69,7 @@ impl RunPlaces {
 
     /// Returns the working tree of a child.
     pub fn worktree(&self, run: &str, node: &NodeId) -> PathBuf {
-        let of = Attempt {
-            node: node.clone(),
-            n: 0,
-        };
+        let of = Attempt::none_at(node);
         self.worktrees(run).join(file_name(&of))
     }
 
@@ -99,10 +93,7 @@ impl RunPlaces {
 
     /// Returns the folder of an agent program's configuration for one child, and of what it remembers of the conversation.
     pub fn program_home(&self, run: &str, node: &NodeId) -> PathBuf {
-        let of = Attempt {
-            node: node.clone(),
-            n: 0,
-        };
+        let of = Attempt::none_at(node);
         self.of_run(run).join(format!("{}-program", file_name(&of)))
     }
 

@@ -12,6 +12,8 @@ use grove_store::{LoadedRun, Store, StoreError};
 use serde_json::{Value, json};
 
 use crate::envelope::{EnvelopeError, RunEnvelope};
+use crate::error::EngineError;
+use crate::journal::{RunJournal, node_or_last, parts_of};
 use crate::native::{asked_for, asked_for_data};
 use crate::places::RunPlaces;
 use crate::told::Told;
@@ -51,6 +53,17 @@ pub(crate) enum SessionError {
 struct Moment {
     seq: u64,
     at: Times,
+}
+
+impl RunJournal {
+    /// Writes the conversation of a child, `RUN` or `RUN.NODE`, and returns its file.
+    pub fn session(&self, given: &str) -> Result<PathBuf, EngineError> {
+        let (run, node) = parts_of(given);
+        let loaded = self.load(run)?;
+        let node = node_or_last(&loaded, node);
+        let path = write_session(&self.store, &self.places, &loaded, &node);
+        path.map_err(EngineError::finding)
+    }
 }
 
 struct Session<'a> {

@@ -20,7 +20,7 @@ use grove_store::{Draft, LoadedRun, RunFilter, StoreError};
 use serde_json::{Map, Value};
 
 use crate::calling_child::{CallingChild, is_own, not_own};
-use crate::control::{ChildWish, stop_run};
+use crate::controlling::{ChildWish, stop_run};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::journal::{RunJournal, parts_of};
@@ -163,7 +163,7 @@ impl Engine {
     /// Stops a run whose caller has cancelled the call that waits for it.
     pub fn cancel_awaited(&self, run: &str) {
         if let Ok(runs) = self.journal() {
-            stop_run(&runs.store, run, "a host", false);
+            stop_run(&runs.store, run, "a host");
             // Only a supervisor that works on this very run is woken; where there is none, the next look starts one.
             crate::waking::wake(&runs.places, &runs.surroundings(), run);
         }

@@ -4,6 +4,7 @@ use crate::told::Told;
 use grove_plan::{Node, NodeId, NodeView};
 use grove_spec::Digest;
 
+use crate::controlling::no_such_child;
 use crate::error::EngineError;
 use crate::journal::{RunJournal, node_or_last, parts_of};
 
@@ -31,21 +32,18 @@ impl RunJournal {
         // A list is told what each of its items is, before the item is put in.
         let of_list = loaded.plan.node(&node).map(Node::child);
         let Some(child) = loaded.plan.child(&node).or(of_list) else {
-            let names: Vec<&str> = loaded.plan.nodes.iter().map(|it| it.id.as_str()).collect();
-            let message = format!("run {} has no child `{node}`", loaded.id);
-            return Err(EngineError::finding(message).hint(format!("it has {}", names.join(", "))));
+            let all = loaded.plan.nodes.iter().map(|node| &node.id);
+            return Err(no_such_child(&loaded.id, &node, all));
         };
         let of_node = |view: &NodeView| (view.id == node).then_some(view.told);
         let told = self.view(&loaded).nodes.iter().find_map(of_node);
         let digest = told.unwrap_or(child.told);
-        let bytes = self.store.artifact(&digest)?;
-        let told: Option<Told> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         Ok(ToldChild {
             run: loaded.id.clone(),
             agent: child.agent.clone(),
             node,
             digest,
-            told: told.ok_or_else(|| EngineError::internal("what it was told is not on record"))?,
+            told: self.store.json(&digest)?,
         })
     }
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use grove_exec::{
-    Exit, Git, GitError, GuardedRepository, Held, Keeper, Order, Report, Sandbox, Seclusion,
-    StopTokens, Why, allowed_variables, now,
+    Exit, GitError, GuardedRepository, Held, Order, Report, Sandbox, Seclusion, Why,
+    allowed_variables, now,
 };
 use grove_fs::FsError;
 use grove_plan::{Check, CheckEnd, CheckResult, Contract, protected_files};
@@ -12,6 +12,7 @@ use grove_spec::Digest;
 
 use crate::error::with_causes;
 use crate::evidence::Trees;
+use crate::node_effect::NodeEffect;
 use crate::repository_guards::put_back;
 use crate::supervisor::blocking;
 
@@ -23,26 +24,26 @@ const GRACE_MS: u64 = 200;
 /// write to.
 const TEMPORARY: [(&str, &str); 2] = [("TMPDIR", ""), ("GOCACHE", "go-build")];
 
-/// The parts that the commands of a contract need.
+/// The commands of a contract while they are run.
 pub(crate) struct Verifying<'a> {
-    pub(crate) keeper: &'a Keeper,
-    pub(crate) environment: &'a [(String, String)],
-    /// The path to the node from the root of its tree.
-    pub(crate) mark: String,
+    pub(crate) at: &'a NodeEffect<'a>,
     pub(crate) folder: PathBuf,
     /// A folder for temporary files, which has no files of others.
-    pub(crate) temporary: PathBuf,
-    /// Grove's own folder, which no command reads.
-    pub(crate) state: &'a Path,
-    pub(crate) git: &'a Git,
+    temporary: PathBuf,
     /// The files before the child and now, if version control knows them.
     pub(crate) trees: Option<&'a Trees>,
-    /// Set if version control knew the files before the child.
-    pub(crate) was_seen: bool,
-    pub(crate) stop: &'a StopTokens,
 }
 
-impl Verifying<'_> {
+impl<'a> Verifying<'a> {
+    pub(crate) fn of(at: &'a NodeEffect<'a>, trees: Option<&'a Trees>) -> Self {
+        Self {
+            at,
+            folder: at.work_folder(),
+            temporary: at.temporary("verify"),
+            trees,
+        }
+    }
+
     /// Runs all commands in turn; none if they are not wanted any more.
     pub(crate) async fn run(
         &self,
@@ -54,7 +55,7 @@ impl Verifying<'_> {
         let scene = CheckScene {
             seclusion: self.seclusion().await,
             guarded: match &tree {
-                Ok(None) => blocking(|| self.git.guard(&self.folder)),
+                Ok(None) => blocking(|| self.at.git.guard(&self.folder)),
                 _ => None,
             },
             pinned: tree.as_ref().ok().and_then(Option::as_ref),
@@ -68,7 +69,7 @@ impl Verifying<'_> {
                     (result(check, end, 0, b"", &[]), Vec::new())
                 }
             };
-            if self.stop.is_told() {
+            if self.at.stop.is_told() {
                 break;
             }
             // Changes in a tree of its own go away with that tree.
@@ -80,12 +81,12 @@ impl Verifying<'_> {
         }
         if let Ok(Some(tree)) = &tree {
             blocking(|| {
-                let _ = self.git.remove(&self.folder, &tree.top);
+                let _ = self.at.git.remove(&self.folder, &tree.top);
                 let _ = grove_fs::files::remove_folder(&tree.top);
             });
         }
         let _ = grove_fs::files::remove_folder(&self.temporary);
-        (!self.stop.is_told()).then_some(checked)
+        (!self.at.stop.is_told()).then_some(checked)
     }
 
     /// Makes another working tree with the child's files, in which those that it must not decide about are as they were; none
@@ -100,21 +101,21 @@ impl Verifying<'_> {
             return Ok(None);
         }
         let Some(trees) = self.trees else {
-            return if self.was_seen {
+            return if self.at.was_seen() {
                 Err(PinError::NotCompared)
             } else {
                 Ok(None)
             };
         };
-        let Some(place) = self.git.place(&self.folder)? else {
+        let Some(place) = self.at.git.place(&self.folder)? else {
             return Ok(None);
         };
-        let before = self.git.files_of(&self.folder, &trees.before)?;
+        let before = self.at.git.files_of(&self.folder, &trees.before)?;
         let touched = protected_files(contract, &place.below, changed, &before);
         if touched.is_empty() {
             return Ok(None);
         }
-        let commit = self.git.with_files_of(
+        let commit = self.at.git.with_files_of(
             &self.folder,
             &trees.now,
             &trees.before,
@@ -122,8 +123,8 @@ impl Verifying<'_> {
             &self.temporary,
         )?;
         let top = self.temporary.join("tree");
-        self.git.make(&place.top, &commit, &top, None)?;
-        self.git.bring_ignored(&place.top, &top)?;
+        self.at.git.make(&place.top, &commit, &top, None)?;
+        self.at.git.bring_ignored(&place.top, &top)?;
         Ok(Some(PinnedTree {
             folder: top.join(&place.below),
             instead_of: place.top,
@@ -137,23 +138,26 @@ impl Verifying<'_> {
         let (Some(trees), Some(before)) = (self.trees, files.as_ref()) else {
             return Vec::new();
         };
-        let now = self.git.tree(&self.folder, &self.temporary, &trees.apart);
+        let now = self
+            .at
+            .git
+            .tree(&self.folder, &self.temporary, &trees.apart);
         let Some(now) = now.ok().flatten() else {
             return Vec::new();
         };
-        let changed = self.git.changed(&self.folder, before, &now);
+        let changed = self.at.git.changed(&self.folder, before, &now);
         *files = Some(now);
         changed.unwrap_or_default()
     }
 
     /// Returns what commands are kept from: they read the repository of the work and no other work of this person.
     async fn seclusion(&self) -> Seclusion {
-        let git = Git::new(self.environment.to_vec());
-        let folder = self.folder.clone();
+        let (git, folder) = (self.at.git.clone(), self.folder.clone());
         let folders = tokio::task::spawn_blocking(move || git.folders(&folder));
         let mut folders = folders.await.unwrap_or_default();
         folders.extend([self.folder.clone(), self.temporary.clone()]);
-        Seclusion::about(&folders, &[self.state.to_path_buf()], self.environment)
+        let state = self.at.places.folder().to_path_buf();
+        Seclusion::about(&folders, &[state], self.at.environment)
     }
 
     async fn check(&self, check: &Check, scene: &CheckScene<'_>) -> (CheckResult, Vec<u8>) {
@@ -163,7 +167,7 @@ impl Verifying<'_> {
             Some(below) => top.join(below),
             None => top.clone(),
         };
-        let mut environment = allowed_variables(self.environment);
+        let mut environment = allowed_variables(self.at.environment);
         environment.extend(temporary_variables(&self.temporary));
         environment.extend(check.env.clone());
         let sandbox = Sandbox {
@@ -182,12 +186,12 @@ impl Verifying<'_> {
             limit_ms: check.timeout_ms.unwrap_or(USUAL_TIME_MS),
             grace_ms: GRACE_MS,
             sandbox: Some(sandbox),
-            ..Order::shell("", folder.clone(), &self.mark)
+            ..Order::shell("", folder.clone(), &self.at.mark())
         };
         let began = now().boot;
         let is_below = folder.starts_with(top) && !has_parents(check.cwd.as_deref());
         let ended = if is_below {
-            self.keeper.run(&order, self.stop, |_| {}).await
+            self.at.keeper.run(&order, &self.at.stop, |_| {}).await
         } else {
             let why = "its folder is outside the work folder".to_owned();
             return (
@@ -197,7 +201,7 @@ impl Verifying<'_> {
         };
         let took = now().boot.saturating_sub(began);
         let guarded = scene.guarded.as_ref();
-        let restored = guarded.and_then(|guarded| blocking(|| put_back(self.git, guarded)));
+        let restored = guarded.and_then(|guarded| blocking(|| put_back(&self.at.git, guarded)));
         let (end, printed, held) = match ended {
             Ok(ended) => {
                 let held = ended.report.held.clone();

@@ -1,6 +1,6 @@
 //! The values of runs that views show: plans, states, events, and the projections of a run.
 
-pub use crate::control::ChildWish;
+pub use crate::controlling::ChildWish;
 pub use crate::models::Recording;
 pub use crate::native::about;
 pub use crate::places::RunPlaces;

@@ -7,16 +7,14 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use grove_exec::{
-    Bringing, ExecError, Exit, GitError, Keeper, Order, StopTokens, Why, allowed_variables,
-};
+use grove_exec::{Bringing, ExecError, Exit, GitError, Order, Why, allowed_variables};
 use grove_fs::{FsError, atomic, files};
-use grove_plan::{NodeId, SetupHook};
+use grove_plan::SetupHook;
 use grove_spec::duration;
-use grove_store::{LoadedRun, Store};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::node_effect::NodeEffect;
 use crate::program::complaint;
 use crate::supervisor::blocking;
 use crate::worktrees::ChildWorktree;
@@ -28,19 +26,10 @@ const MOST_ANSWER: u64 = 1 << 20;
 /// The most paths that it may name as its own.
 const MOST_PATHS: usize = 1_000;
 
-/// The parts that the set-up of one working tree needs.
+/// The set-up of one working tree.
 pub(crate) struct SettingUp<'a> {
-    pub(crate) tree: &'a ChildWorktree,
-    pub(crate) run: &'a LoadedRun,
-    pub(crate) node: &'a NodeId,
-    pub(crate) store: &'a Store,
-    pub(crate) keeper: &'a Keeper,
-    pub(crate) environment: &'a [(String, String)],
-    /// The path to the node from the root of its tree.
-    pub(crate) mark: String,
-    /// A folder for temporary files.
-    pub(crate) temporary: PathBuf,
-    pub(crate) stop: &'a StopTokens,
+    pub(crate) at: &'a NodeEffect<'a>,
+    pub(crate) tree: &'a ChildWorktree<'a>,
 }
 
 /// The reason why a working tree was not set up.
@@ -100,8 +89,9 @@ impl SettingUp<'_> {
             Ok::<_, SetupError>(brought)
         })?;
         if let Some(hook) = &setup.hook {
-            let answered = self.ask(hook).await;
-            let _ = files::remove_folder(&self.temporary);
+            let temporary = self.at.temporary("setup");
+            let answered = self.ask(hook, &temporary).await;
+            let _ = files::remove_folder(&temporary);
             synthetic.extend(answered?);
         }
         synthetic.sort();
@@ -121,7 +111,7 @@ impl SettingUp<'_> {
             files::make_folder(parent)?;
         }
         self.require_inside(&to)?;
-        match self.tree.git.bring(&from, &to, how) {
+        match self.at.git.bring(&from, &to, how) {
             Ok(()) => Ok(Some(path)),
             Err(source) => Err(SetupError::NotAdded { path, source }),
         }
@@ -140,7 +130,7 @@ impl SettingUp<'_> {
         }
         let plain = plain.to_string_lossy().into_owned();
         let tracked = self
-            .tree
+            .at
             .git
             .tracked(&self.tree.folder, std::slice::from_ref(&plain));
         match tracked?.as_slice() {
@@ -159,17 +149,17 @@ impl SettingUp<'_> {
         Err(SetupError::LeadsOut(path.to_path_buf()))
     }
 
-    async fn ask(&self, hook: &SetupHook) -> Result<Vec<String>, SetupError> {
+    async fn ask(&self, hook: &SetupHook, temporary: &Path) -> Result<Vec<String>, SetupError> {
         let (input, complaints) = (
-            self.temporary.join("hook-input.json"),
-            self.temporary.join("hook-complaints.txt"),
+            temporary.join("hook-input.json"),
+            temporary.join("hook-complaints.txt"),
         );
         let file = blocking(|| -> Result<PathBuf, SetupError> {
-            files::make_closed_folder(&self.temporary).map_err(SetupError::NotAsked)?;
+            files::make_closed_folder(temporary).map_err(SetupError::NotAsked)?;
             let told = self.told().to_string();
             let written = atomic::write_mode(&input, told.as_bytes(), 0o600);
             written.map_err(SetupError::NotAsked)?;
-            self.approved_text(hook)
+            self.approved_text(hook, temporary)
         })?;
         let line = "complaints=$1; shift; exec \"$@\" < \"$0\" 2> \"$complaints\"";
         let words = [
@@ -183,16 +173,19 @@ impl SettingUp<'_> {
         let words = words.map(|word| word.to_string_lossy().into_owned());
         let order = Order {
             command: words.to_vec(),
-            environment: allowed_variables(self.environment),
+            environment: allowed_variables(self.at.environment),
             limit_ms: hook.timeout_ms,
             grace_ms: GRACE_MS,
             most_output: MOST_ANSWER,
-            ..Order::shell("", self.tree.folder.clone(), &self.mark)
+            ..Order::shell("", self.tree.folder.clone(), &self.at.mark())
         };
         let mut answer = Vec::new();
         let ended = self
+            .at
             .keeper
-            .run(&order, self.stop, |bytes| answer.extend_from_slice(bytes))
+            .run(&order, &self.at.stop, |bytes| {
+                answer.extend_from_slice(bytes)
+            })
             .await
             .map_err(SetupError::NotRun)?;
         let complaint = complaint(&complaints);
@@ -220,16 +213,17 @@ impl SettingUp<'_> {
     }
 
     /// Returns the file to run: the person's own as it is, or a project's with the text that was approved.
-    fn approved_text(&self, hook: &SetupHook) -> Result<PathBuf, SetupError> {
+    fn approved_text(&self, hook: &SetupHook, temporary: &Path) -> Result<PathBuf, SetupError> {
         let Some(digest) = &hook.approved else {
             return Ok(hook.file.clone());
         };
         let text = self
+            .at
             .store
             .bytes(digest)
             .map_err(|_| SetupError::NotApproved)?;
         let name = hook.file.file_name().unwrap_or_default();
-        let file = self.temporary.join("approved").join(name);
+        let file = temporary.join("approved").join(name);
         let written = file.parent().map_or(Ok(()), files::make_folder);
         let written = written.and_then(|()| atomic::write_mode(&file, &text, 0o700));
         written.map_err(SetupError::NotWritten)?;
@@ -239,7 +233,7 @@ impl SettingUp<'_> {
     /// Returns the JSON object for the program.
     fn told(&self) -> serde_json::Value {
         let plan = &self.tree.plan;
-        let agent = self.run.plan.child(self.node).map(|child| &child.agent);
+        let agent = self.at.child().map(|child| &child.agent);
         json!({
             "version": 1,
             "repoRoot": plan.repository,
@@ -248,7 +242,7 @@ impl SettingUp<'_> {
             // Git itself calls it so if no branch is checked out.
             "branch": "HEAD",
             "index": self.index(),
-            "runId": self.run.id,
+            "runId": self.at.run.id,
             "baseCommit": self.tree.base(),
             "agent": agent,
         })
@@ -256,18 +250,19 @@ impl SettingUp<'_> {
 
     /// Returns the place of the child among those that work side by side.
     fn index(&self) -> usize {
-        let plan = &self.run.plan;
-        let Some(group) = plan.group_of(self.node) else {
+        let (run, node) = (self.at.run, self.at.node);
+        let plan = &run.plan;
+        let Some(group) = plan.group_of(node) else {
             return 0;
         };
-        let list = self.run.state.nodes.get(&group);
+        let list = run.state.nodes.get(&group);
         let position = if let Some(found) = list.and_then(|list| list.items.as_ref()) {
             let mut items = found.items.iter();
-            items.position(|item| group.item(&item.key) == *self.node)
+            items.position(|item| group.item(&item.key) == *node)
         } else {
             let nodes = plan.nodes.iter();
             let mut members = nodes.filter(|it| it.group.as_ref() == Some(&group));
-            members.position(|it| it.id == *self.node)
+            members.position(|it| it.id == *node)
         };
         position.unwrap_or_default()
     }

@@ -3,17 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use grove_exec::{CapturedSubmodule, Git, GitError};
+use grove_exec::{CapturedSubmodule, GitError};
 use grove_fs::FsError;
 use grove_plan::{
     CapturedWork, EarlierWork, NodeId, Outcome, SubmoduleWork, WorktreePlan, WorktreeState,
 };
 use grove_spec::Digest;
-use grove_store::{LoadedRun, Store};
 
-use crate::beginning::{Beginning, Begins};
+use crate::beginning::Begins;
 use crate::error::with_causes;
-use crate::places::RunPlaces;
+use crate::node_effect::NodeEffect;
 use crate::supervisor::DoneEffect;
 
 /// The number of times that a failed step is tried again, and the time between two tries.
@@ -33,52 +32,30 @@ pub(crate) enum TreeError {
     Files(#[from] FsError),
 }
 
-/// A child's working tree, with the tools to change it.
-pub(crate) struct ChildWorktree {
-    pub(crate) git: Git,
-    node: NodeId,
+/// A child's working tree.
+pub(crate) struct ChildWorktree<'a> {
+    pub(crate) at: &'a NodeEffect<'a>,
     pub(crate) plan: WorktreePlan,
     pub(crate) folder: PathBuf,
-    /// A folder for indexes.
-    scratch: PathBuf,
     /// The state of the tree by the journal.
     known: WorktreeState,
-    /// Grove's own folder, in which the tree is.
-    state: PathBuf,
 }
 
-impl ChildWorktree {
-    pub(crate) fn of(git: Git, places: &RunPlaces, run: &LoadedRun, node: &NodeId) -> Option<Self> {
-        let plan = run.plan.child(node)?.place.worktree.clone()?;
+impl<'a> ChildWorktree<'a> {
+    pub(crate) fn of(at: &'a NodeEffect<'a>, node: &NodeId) -> Option<Self> {
+        let known = at.run.state.nodes.get(node);
         Some(Self {
-            git,
-            node: node.clone(),
-            plan,
-            folder: places.worktree(&run.id, node),
-            scratch: places.of_run(&run.id).join("scratch").join(file_name(node)),
-            known: known_of(run, node),
-            state: places.folder().to_path_buf(),
+            at,
+            plan: at.run.plan.child(node)?.place.worktree.clone()?,
+            folder: at.places.worktree(&at.run.id, node),
+            known: known.and_then(|it| it.worktree.clone()).unwrap_or_default(),
         })
     }
 
     /// Makes the tree, with the patches of others and its own earlier one, and returns the texts that the outcome names.
-    pub(crate) fn make(
-        &self,
-        store: &Store,
-        run: &LoadedRun,
-        patch: Option<&Digest>,
-        begins: &[EarlierWork],
-    ) -> DoneEffect {
-        let beginning = Beginning {
-            git: &self.git,
-            store,
-            run,
-            node: &self.node,
-            plan: &self.plan,
-            scratch: self.scratch.join("begin"),
-        };
-        match again(|| beginning.find(begins)) {
-            Ok(Begins::At(base)) => self.make_at(store, patch, &base).into(),
+    pub(crate) fn make(&self, patch: Option<&Digest>, begins: &[EarlierWork]) -> DoneEffect {
+        match again(|| self.begin(begins)) {
+            Ok(Begins::At(base)) => self.make_at(patch, &base).into(),
             Ok(Begins::Conflict(conflict, answer)) => {
                 let outcome = Outcome::Conflicting {
                     conflict,
@@ -94,8 +71,8 @@ impl ChildWorktree {
         }
     }
 
-    fn make_at(&self, store: &Store, patch: Option<&Digest>, base: &str) -> Outcome {
-        let stored = |digest: &Digest| store.artifact(digest).ok().flatten();
+    fn make_at(&self, patch: Option<&Digest>, base: &str) -> Outcome {
+        let stored = |digest: &Digest| self.at.store.artifact(digest).ok().flatten();
         let patch = patch.map(stored);
         let ignored = self.known.captured.as_ref().and_then(|it| it.ignored);
         let ignored = ignored.as_ref().map(stored);
@@ -110,13 +87,13 @@ impl ChildWorktree {
                 grove_fs::files::make_folder(parent)?;
                 self.require_own_place(parent)?;
             }
-            self.git.remove(repository, &self.folder)?;
+            self.at.git.remove(repository, &self.folder)?;
             // Files that a killed git left are in none of git's lists, so git does not remove them.
             let _ = grove_fs::files::remove_folder(&self.folder);
-            self.git.make(repository, base, &self.folder, patch)?;
+            self.at.git.make(repository, base, &self.folder, patch)?;
             match &ignored {
                 Some(None) => return Err(TreeError::Missing("its ignored files".to_owned())),
-                Some(Some(archive)) => self.git.unpack(&self.folder, archive)?,
+                Some(Some(archive)) => self.at.git.unpack(&self.folder, archive)?,
                 None => {}
             }
             Ok(())
@@ -137,8 +114,9 @@ impl ChildWorktree {
     /// Refuses a folder to which a link in Grove's own folder leads: files are made and removed there.
     fn require_own_place(&self, folder: &Path) -> Result<(), TreeError> {
         let real = grove_fs::files::canonical;
-        let below = folder.strip_prefix(&self.state).unwrap_or(folder);
-        if real(folder)? == real(&self.state)?.join(below) {
+        let state = self.at.places.folder();
+        let below = folder.strip_prefix(state).unwrap_or(folder);
+        if real(folder)? == real(state)?.join(below) {
             return Ok(());
         }
         Err(TreeError::Elsewhere(folder.to_path_buf()))
@@ -146,7 +124,7 @@ impl ChildWorktree {
 
     /// Removes what there is of a tree that no child has worked in.
     pub(crate) fn give_up(&self, why: &str) -> Outcome {
-        let _ = self.git.remove(&self.plan.repository, &self.folder);
+        let _ = self.at.git.remove(&self.plan.repository, &self.folder);
         let _ = grove_fs::files::remove_folder(&self.folder);
         self.leave_no_empty_folder();
         let why = why.to_owned();
@@ -155,14 +133,16 @@ impl ChildWorktree {
 
     /// Captures the changes in it, and returns the texts that the outcome names.
     pub(crate) fn capture(&self) -> DoneEffect {
-        if let Err(error) = grove_fs::files::make_closed_folder(&self.scratch) {
+        let scratch = self.at.temporary("scratch");
+        if let Err(error) = grove_fs::files::make_closed_folder(&scratch) {
             return DoneEffect::impossible(with_causes(&error));
         }
         let apart = &self.known.synthetic;
         let captured = self
+            .at
             .git
-            .capture(&self.folder, self.base(), &self.scratch, apart);
-        let _ = grove_fs::files::remove_folder(&self.scratch);
+            .capture(&self.folder, self.base(), &scratch, apart);
+        let _ = grove_fs::files::remove_folder(&scratch);
         let captured = match captured {
             Ok(captured) => captured,
             Err(error) => {
@@ -189,16 +169,17 @@ impl ChildWorktree {
     }
 
     /// Removes the tree, if its patches are stored.
-    pub(crate) fn remove(&self, store: &Store, patch: &Digest) -> Outcome {
+    pub(crate) fn remove(&self, patch: &Digest) -> Outcome {
         let captured = self.known.captured.iter();
         let submodules = captured.flat_map(|captured| &captured.submodules);
         let mut patches = std::iter::once(patch).chain(submodules.map(|it| &it.patch));
+        let store = self.at.store;
         let is_stored = |patch| store.artifact(patch).is_ok_and(|stored| stored.is_some());
         if !patches.all(is_stored) {
             let why = "its patch is not stored".to_owned();
             return Outcome::Impossible { why };
         }
-        let removed = self.git.remove(&self.plan.repository, &self.folder);
+        let removed = self.at.git.remove(&self.plan.repository, &self.folder);
         if let Err(error) = removed {
             let why = error.to_string();
             return Outcome::Impossible { why };
@@ -262,22 +243,10 @@ fn submodule_work(captured: &CapturedSubmodule) -> SubmoduleWork {
 }
 
 /// Returns the state of a child's working tree in its run.
-fn known_of(run: &LoadedRun, node: &NodeId) -> WorktreeState {
-    let node = run.state.nodes.get(node);
-    let known = node.and_then(|node| node.worktree.clone());
-    known.unwrap_or_default()
-}
-
 fn joined(folder: &Path, below: &Path) -> PathBuf {
     if below.as_os_str().is_empty() {
         folder.to_path_buf()
     } else {
         folder.join(below)
     }
-}
-
-pub(crate) fn file_name(node: &NodeId) -> String {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
-    let name = node.as_str().chars();
-    name.map(|c| if allowed(c) { c } else { '_' }).collect()
 }

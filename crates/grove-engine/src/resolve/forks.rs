@@ -1,7 +1,7 @@
 //! Sessions as files, and conversations that children are forked from.
 
 use crate::calling_child::is_own;
-use crate::native::{ForkError, history};
+use crate::native::{history, no_session};
 use grove_plan::{NodeId, Parent, PlannedTask};
 use grove_spec::agent::{Agent as AgentFile, ContextMode};
 use serde_json::Value;
@@ -12,17 +12,6 @@ use crate::engines::ChosenEngine;
 use crate::entries;
 use crate::error::EngineError;
 use crate::journal::parts_of;
-
-impl From<ForkError> for EngineError {
-    fn from(error: ForkError) -> Self {
-        let hint = match &error {
-            ForkError::NoSession(_) => "`grove runs list` lists runs; a child is RUN.NODE",
-            ForkError::NoLeaf(_) => "wait until it has said something, or start fresh",
-            ForkError::NotReadable { .. } => "start fresh, or fork from a child of engine `native`",
-        };
-        Self::usage(error).hint(hint)
-    }
-}
 
 /// The conversation from which a run is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -160,9 +149,7 @@ fn forked_from(
         (named, _) => parts_of(named),
     };
     let runs = engine.journal()?;
-    let loaded = runs
-        .load(run)
-        .map_err(|_| EngineError::from(ForkError::NoSession(run.to_owned())))?;
+    let loaded = runs.load(run).map_err(|_| no_session(run))?;
     let last = loaded.plan.nodes.last().map(|node| node.id.clone());
     let node = node.or(last).unwrap_or_else(|| NodeId::step(1));
     if let Launch::Child(child) = launch {
@@ -173,5 +160,5 @@ fn forked_from(
                 .hint("a child forks its own (`fork`) and those of the runs that it asked for"));
         }
     }
-    Ok(history(&runs.store, &runs.places, &loaded, &node)?)
+    history(&runs.store, &runs.places, &loaded, &node)
 }

@@ -207,12 +207,6 @@ impl SubagentAnswer {
     }
 }
 
-impl std::fmt::Display for WishedChild {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "child {} of run {}", self.node, self.run)
-    }
-}
-
 /// The lines that name a run to its caller.
 fn handle(run: &str, token: Option<&str>, notes: &[String]) -> String {
     let mut text = format!("run: {run}\n");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use grove_exec::{Git, GuardedRepository, Program};
+use grove_exec::{Git, GuardedRepository, Program, StopTokens};
 use grove_model::Places;
 use grove_plan::{Attempt, Attention, Cause, Child, Contract, Fact, NodeId, Parent, Plan};
 use grove_spec::Digest;
@@ -19,7 +19,7 @@ use crate::child_end::ChildEnd;
 use crate::driving::{DrivenChild, Driver, append, draft};
 use crate::envelope::RunEnvelope;
 use crate::error::with_causes;
-use crate::evidence::{JudgedWork, review_verdict};
+use crate::evidence::review_verdict;
 use crate::folder_skills::FolderSkills;
 use crate::mcp::{McpPlace, McpTools};
 use crate::native::NativeLoop;
@@ -58,7 +58,9 @@ impl Shared {
         let envelope = RunEnvelope::read(&run.envelope).map_err(Cause::input)?;
         let child = run.plan.child(&of.node).cloned();
         let child = child.ok_or_else(|| Cause::input("the plan has no such child"))?;
-        let folder = self.work_folder(&run, of, &child);
+        let folder = self
+            .on_node(&run, &of.node, &started.handles.stop)
+            .work_folder();
         let is_review = run.plan.reviews(&of.node).is_some();
         let Some(told) = self.told(&run, started.of, epoch).await? else {
             return Ok(None);
@@ -102,8 +104,7 @@ impl Shared {
         let review = |author: &NodeId| {
             let child = run.plan.child(author);
             let review = child.and_then(|child| child.contract.as_ref()?.review.as_ref());
-            let git = self.git();
-            let work = self.judged_work(run, author, &git);
+            let work = self.on_node(run, author, &StopTokens::default());
             blocking(|| work.for_review(review.and_then(|review| review.focus.as_deref())))
         };
         let told = told::of_attempt(&self.store, self.places(), run, of, &review);
@@ -259,6 +260,7 @@ impl Shared {
         let Gathered { run, child, .. } = gathered;
         let places = self.places();
         let program = Program::named(&child.engine);
+        let at = self.on_node(run, &of.node, &StopTokens::default());
         let work = self.work_of(gathered, of, chain_dir)?;
         let schema = match &child.schema {
             Some(digest) => {
@@ -309,7 +311,7 @@ impl Shared {
             reports: child.contract.as_ref().is_some_and(Contract::wants_report),
             secrets: self.models.known_secrets().await,
             is_sandboxed: self.is_sandboxed,
-            own_tree: self.worktree(run, &of.node).map(|tree| {
+            own_tree: at.worktree().map(|tree| {
                 let linked = tree.plan.setup.link.iter();
                 let linked = linked.map(|path| tree.plan.repository.join(path));
                 OwnTree {
@@ -349,30 +351,6 @@ impl Shared {
             work.grant(&self.places().outputs(&run.id, &Attempt { node, n }));
         }
         Ok(work)
-    }
-
-    /// A child's work as it is judged.
-    pub(super) fn judged_work<'a>(
-        &'a self,
-        run: &'a LoadedRun,
-        node: &'a NodeId,
-        git: &'a Git,
-    ) -> JudgedWork<'a> {
-        let of = Attempt {
-            node: node.clone(),
-            n: 0,
-        };
-        let child = run.plan.child(node);
-        let folder = child.map_or_else(PathBuf::new, |child| self.work_folder(run, &of, child));
-        let scratch = self.places().of_run(&run.id).join("look");
-        JudgedWork {
-            store: &self.store,
-            run,
-            node,
-            git,
-            folder,
-            scratch: scratch.join(crate::worktrees::file_name(node)),
-        }
     }
 }
 

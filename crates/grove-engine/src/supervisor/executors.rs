@@ -4,15 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_exec::{StopTokens, end_marked, now};
-use grove_plan::{
-    Attempt, Child, Command, EvidenceRules, Fact, NodeId, Outcome, Proof, Seen, TreeBefore,
-};
+use grove_plan::{Attempt, Command, EvidenceRules, Fact, NodeId, Outcome, Proof, Seen};
 use grove_store::{LoadedRun, OpenRow, StoreError};
 
 use super::driving::StartedAttempt;
 use super::{EffectHandles, Shared, answered, mark, start_of};
 use crate::attempt_log::AttemptLog;
-use crate::control::stop_run;
+use crate::controlling::stop_run;
 use crate::data_check::DataCheck;
 use crate::delivery::Delivering;
 use crate::error::with_causes;
@@ -20,11 +18,11 @@ use crate::evidence::look;
 use crate::inbox::SentMessage;
 use crate::item_list::{CollectedItems, ItemList};
 use crate::mcp::MCP;
+use crate::node_effect::NodeEffect;
 use crate::session_file::write_session;
 use crate::tools::ToolRow;
 use crate::verify::Verifying;
 use crate::worktree_setup::SettingUp;
-use crate::worktrees::ChildWorktree;
 
 /// The time within which the processes of an attempt have to end; later they are reported as left.
 const MOST_ENDING: Duration = Duration::from_secs(4);
@@ -58,12 +56,6 @@ impl DoneEffect {
         let why = why.into();
         Outcome::Impossible { why }.into()
     }
-}
-
-/// The attempt that stands for a node in the names of its effects.
-fn of_node(node: &NodeId) -> Attempt {
-    let node = node.clone();
-    Attempt { node, n: 0 }
 }
 
 impl Shared {
@@ -119,10 +111,7 @@ impl Shared {
             }
             Command::Expand { node } => Some(self.expand(run, node).await),
             Command::Collect { node } => Some(self.collect(run, node).await),
-            Command::Look { node } => {
-                let before = self.look_before(run, node).await;
-                Some(Outcome::Looked(before).into())
-            }
+            Command::Look { node } => Some(self.look_before(run, node).await),
             Command::Verify { node } => self.verify(run, node, &handles.stop).await,
             Command::Deliver => Some(self.deliver(&row, epoch, &handles.stop).await),
             Command::Arm { milliseconds } => {
@@ -150,17 +139,34 @@ impl Shared {
         }
     }
 
-    async fn deliver(&self, row: &OpenRow, epoch: u32, stop: &StopTokens) -> DoneEffect {
-        let delivering = Delivering {
+    /// The effect on a node, with what its executor needs.
+    pub(super) fn on_node<'a>(
+        &'a self,
+        run: &'a LoadedRun,
+        node: &'a NodeId,
+        stop: &StopTokens,
+    ) -> NodeEffect<'a> {
+        NodeEffect {
             store: &self.store,
-            run: &row.run,
-            effect: &row.effect,
-            epoch,
+            places: self.places(),
             keeper: &self.keeper,
             environment: &self.commands_environment,
-            mark: mark(&self.store, &row.run, &row.effect.of),
-            temporary: self.places().of_run(&row.run).join("on-complete"),
-            stop,
+            git: self.git(),
+            run,
+            node,
+            stop: stop.clone(),
+        }
+    }
+
+    async fn deliver(&self, row: &OpenRow, epoch: u32, stop: &StopTokens) -> DoneEffect {
+        let loaded = match self.store.load(&row.run) {
+            Ok(loaded) => loaded,
+            Err(error) => return unreadable(&error),
+        };
+        let delivering = Delivering {
+            at: &self.on_node(&loaded, &row.effect.of.node, stop),
+            effect: &row.effect,
+            epoch,
         };
         delivering.run().await
     }
@@ -208,14 +214,13 @@ impl Shared {
     ) -> DoneEffect {
         let (node, command) = (node.clone(), command.clone());
         let work = move |shared: &Self, loaded: &LoadedRun| {
-            let Some(tree) = shared.worktree(loaded, &node) else {
+            let at = shared.on_node(loaded, &node, &StopTokens::default());
+            let Some(tree) = at.worktree() else {
                 return DoneEffect::impossible(NO_TREE);
             };
             match &command {
-                Command::MakeWorktree { patch, begins, .. } => {
-                    tree.make(&shared.store, loaded, patch.as_ref(), begins)
-                }
-                Command::RemoveWorktree { patch, .. } => tree.remove(&shared.store, patch).into(),
+                Command::MakeWorktree { patch, begins, .. } => tree.make(patch.as_ref(), begins),
+                Command::RemoveWorktree { patch, .. } => tree.remove(patch).into(),
                 _ => tree.capture(),
             }
         };
@@ -238,24 +243,14 @@ impl Shared {
             Ok(loaded) => loaded,
             Err(error) => return unreadable(&error),
         };
-        let Some(tree) = self.worktree(&loaded, node) else {
+        let at = self.on_node(&loaded, node, stop);
+        let Some(tree) = at.worktree() else {
             return DoneEffect::impossible(NO_TREE);
         };
         let tree = tree.begun_with(base.as_ref());
         let setting_up = SettingUp {
+            at: &at,
             tree: &tree,
-            run: &loaded,
-            node,
-            store: &self.store,
-            keeper: &self.keeper,
-            environment: &self.commands_environment,
-            mark: mark(&self.store, run, &of_node(node)),
-            temporary: self
-                .places()
-                .of_run(run)
-                .join("setup")
-                .join(crate::worktrees::file_name(node)),
-            stop,
         };
         match setting_up.run().await {
             Ok(synthetic) => Outcome::Made {
@@ -300,7 +295,7 @@ impl Shared {
         let Some(to_check) = to_check else {
             return done;
         };
-        let of = of_node(node);
+        let of = Attempt::none_at(node);
         let check = DataCheck {
             keeper: &self.keeper,
             mark: &mark(&self.store, run, &of),
@@ -328,26 +323,13 @@ impl Shared {
         let Some(contract) = contract else {
             return Some(DoneEffect::impossible("nothing is asked of its work"));
         };
-        let git = self.git();
-        let work = self.judged_work(&loaded, node, &git);
+        let at = self.on_node(&loaded, node, stop);
         let (found, trees, facts) = blocking(|| {
-            let (found, trees) = (work.report(), work.trees());
-            let facts = work.facts(found.report.as_ref(), trees.as_ref());
+            let (found, trees) = (at.report(), at.trees());
+            let facts = at.facts(found.report.as_ref(), trees.as_ref());
             (found, trees, facts)
         });
-        let temporary = self.places().of_run(run).join("verify");
-        let verifying = Verifying {
-            keeper: &self.keeper,
-            environment: &self.commands_environment,
-            mark: mark(&self.store, run, &of_node(node)),
-            folder: work.folder.clone(),
-            temporary: temporary.join(crate::worktrees::file_name(node)),
-            git: &git,
-            trees: trees.as_ref(),
-            was_seen: work.was_seen(),
-            state: self.places().folder(),
-            stop,
-        };
+        let verifying = Verifying::of(&at, trees.as_ref());
         let checked = verifying.run(contract, facts.changed.as_deref()).await?;
         let (report, notes) = if contract.wants_report() {
             (found.report, found.notes)
@@ -365,50 +347,23 @@ impl Shared {
         Some(DoneEffect::with(outcome, checked.printed))
     }
 
-    /// Returns the files of a child before it begins.
-    async fn look_before(&self, run: &str, node: &NodeId) -> TreeBefore {
-        let Ok(loaded) = self.store.load_plan(run) else {
-            return TreeBefore::default();
+    /// Looks at the files of a child before it begins.
+    async fn look_before(self: &Arc<Self>, run: &str, node: &NodeId) -> DoneEffect {
+        let node = node.clone();
+        let work = move |shared: &Self, loaded: &LoadedRun| {
+            let at = shared.on_node(loaded, &node, &StopTokens::default());
+            let folder = at.child().map(|child| &child.place.folder);
+            let before = folder.map(|folder| look(&at.git, folder, &at.temporary("look")));
+            Outcome::Looked(before.unwrap_or_default()).into()
         };
-        let Some(child) = loaded.plan.child(node) else {
-            return TreeBefore::default();
-        };
-        let scratch = self.places().of_run(run).join("look");
-        let scratch = scratch.join(crate::worktrees::file_name(node));
-        let (git, folder) = (self.git(), child.place.folder.clone());
-        let looked = tokio::task::spawn_blocking(move || look(&git, &folder, &scratch));
-        looked.await.unwrap_or_default()
-    }
-
-    pub(super) fn worktree(&self, run: &LoadedRun, node: &NodeId) -> Option<ChildWorktree> {
-        ChildWorktree::of(self.git(), self.places(), run, node)
-    }
-
-    /// Returns the folder that a child works in.
-    pub(super) fn work_folder(
-        &self,
-        run: &LoadedRun,
-        of: &Attempt,
-        child: &Child,
-    ) -> std::path::PathBuf {
-        // A reviewer works in the folder of the work that it reviews.
-        let reviews = run.plan.reviews(&of.node);
-        match self.worktree(run, reviews.as_ref().unwrap_or(&of.node)) {
-            Some(tree) => tree.work_folder(),
-            None => child.place.folder.clone(),
-        }
+        self.on_run(run, work).await
     }
 
     /// Tells the runs that a child asked for to stop, and returns their ids.
     fn stop_below(&self, run: &str, of: &Attempt) -> Vec<String> {
         let below = self.store.open_below(run, of).unwrap_or_default();
         for nested in &below {
-            stop_run(
-                &self.store,
-                nested,
-                &format!("the run above it, {run}"),
-                false,
-            );
+            stop_run(&self.store, nested, &format!("the run above it, {run}"));
             let _ = self.news.send(nested.clone());
         }
         below
