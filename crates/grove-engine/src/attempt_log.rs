@@ -16,7 +16,6 @@ const MOST: u64 = 16 << 20;
 /// The bytes at the end of a long log that are read.
 const RECENT: u64 = 64 << 10;
 
-/// One line of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "log", rename_all = "camelCase")]
 pub(crate) enum LogLine {
@@ -32,23 +31,18 @@ pub(crate) enum LogLine {
     },
     /// The start of a tool's work.
     ToolStart {
-        /// The name of the tool.
         tool: String,
         /// The tool's input in short.
         about: String,
     },
     /// The end of a tool's work.
     ToolEnd {
-        /// The name of the tool.
         tool: String,
         /// Set if the tool failed.
         failed: bool,
     },
     /// A note for people about something else.
-    Note {
-        /// The text of the note.
-        text: String,
-    },
+    Note { text: String },
 }
 
 /// The log of an attempt while it is written, with the activity of its child.
@@ -101,7 +95,6 @@ impl AttemptLog {
         self.edited.notified().await;
     }
 
-    /// Returns the last activity of the child.
     pub(crate) fn activity(&self) -> Activity {
         *self.activity_mut()
     }

@@ -16,12 +16,10 @@ use crate::error::EngineError;
 use crate::journal::RunJournal;
 use crate::powers::Powers;
 
-/// A child that asks for a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CallingChild {
     /// Its run, its node and its attempt.
     pub(crate) parent: Parent,
-    /// The folder that it works in.
     pub(crate) folder: PathBuf,
     pub(crate) engine: String,
     /// Its model, as `provider/id`; none if a program chooses it.
@@ -29,7 +27,6 @@ pub(crate) struct CallingChild {
     pub(crate) tools: Tools,
     /// The limits of its run, and the depth of that run.
     pub(crate) tree: TreeLimits,
-    /// The scopes that its own model had to be in.
     pub(crate) model_scopes: Vec<ModelScope>,
     pub(crate) surroundings: String,
     /// The call of its tool by which it asks; none where it asks in another way.
@@ -223,7 +220,6 @@ mod tests {
         Reviewed,
     }
 
-    /// A child as a request names it.
     #[derive(Debug, Clone)]
     struct Named {
         tools: Option<Vec<&'static str>>,

@@ -32,9 +32,7 @@ pub(crate) struct ChildEnd {
     not_data: Option<String>,
 }
 
-/// The file that an answer is written to.
 pub(crate) struct AnswerFile<'a> {
-    /// Its path for the child.
     pub(crate) path: &'a str,
     /// Its path for people and other steps.
     pub(crate) shown: String,
@@ -152,7 +150,6 @@ impl ChildEnd {
     }
 }
 
-/// An ending, and the texts that it names.
 pub(crate) struct RecordedEnd {
     pub(crate) ending: Ending,
     pub(crate) texts: Vec<Vec<u8>>,

@@ -175,7 +175,6 @@ impl RunJournal {
     }
 }
 
-/// A wish for a child as it is recorded, with the text that it names.
 fn as_recorded(wish: ChildWish, node: NodeId) -> (Wish, Vec<Vec<u8>>) {
     let (text, wish): (_, fn(NodeId, Digest) -> Wish) = match wish {
         ChildWish::Pause => return (Wish::Pause { node: Some(node) }, Vec::new()),
@@ -208,7 +207,6 @@ fn names<'a>(nodes: impl Iterator<Item = &'a NodeId>) -> String {
     nodes.map(NodeId::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the only child that a wish can be for.
 fn meant(run: &LoadedRun, wish: &ChildWish) -> Result<NodeId, EngineError> {
     let (fits, lacks): (fn(&Execution) -> bool, _) = match wish {
         ChildWish::Pause | ChildWish::Steer(_) => (

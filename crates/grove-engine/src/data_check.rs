@@ -23,13 +23,10 @@ pub(crate) const DATA_CHECK: &str = "__check-data";
 const MOST_SECONDS: u64 = 2;
 /// Milliseconds that it may take on a machine that is busy.
 const MOST_MS: u64 = 20_000;
-/// The memory that it may have.
 const MOST_MEMORY: u64 = 4 << 30;
 /// The most bytes of a schema with its value.
 const MOST_INPUT: u64 = 64 << 20;
-/// The most faults that are named.
 const MOST_FAULTS: usize = 8;
-/// The most bytes of one fault.
 const MOST_FAULT: usize = 2 << 10;
 /// The most steps back in one match of an expression.
 const MOST_STEPS_BACK: usize = 100_000;
@@ -38,13 +35,11 @@ const STACK: usize = 64 << 20;
 /// The most bytes of an expression when it is prepared.
 const MOST_EXPRESSION: usize = 1 << 20;
 
-/// A schema that is not taken.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SchemaFault {
     /// The schema would take too much work.
     #[error("it is beyond a bound: {0}")]
     Bound(#[from] schema_bounds::SchemaBound),
-    /// The schema has an error.
     #[error(transparent)]
     Unreadable(Box<ValidationError<'static>>),
     /// The reader of schemas panicked at it.
@@ -88,7 +83,6 @@ pub(crate) enum DataCheckError {
     Ended,
 }
 
-/// A check of one value.
 pub(crate) struct DataCheck<'a> {
     pub(crate) keeper: &'a Keeper,
     /// The path to the attempt from the root of its tree.

@@ -34,9 +34,7 @@ enum DeliveryError {
     NotRun(#[from] ExecError),
 }
 
-/// One delivery.
 pub(crate) struct Delivering<'a> {
-    /// The effect on the run as a whole.
     pub(crate) at: &'a NodeEffect<'a>,
     pub(crate) effect: &'a EffectId,
     pub(crate) epoch: u32,

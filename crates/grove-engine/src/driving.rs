@@ -55,7 +55,6 @@ impl From<StoreError> for NotOurs {
     }
 }
 
-/// A child while it is driven.
 pub(crate) struct DrivenChild {
     pub(crate) store: Arc<Store>,
     /// The run as it was when the driver began.
@@ -217,7 +216,6 @@ impl DrivenChild {
 
 /// The file that a child's answer is written to.
 struct AnswerPlace {
-    /// Its path for the child.
     path: String,
     before: FoundFile,
 }

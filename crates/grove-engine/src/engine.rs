@@ -53,7 +53,6 @@ impl Engine {
         }
     }
 
-    /// The engine of a supervisor.
     pub(crate) fn over(journal: RunJournal) -> Self {
         let engine = Self::new(journal.environment.clone());
         Self {

@@ -28,7 +28,6 @@ const MOST_VERSION: u64 = 4 << 10;
 /// Bytes of a package's manifest that are read.
 const MOST_MANIFEST: u64 = 1 << 20;
 
-/// The engine of a child.
 pub(crate) struct ChosenEngine {
     pub(crate) name: String,
     /// The program's file; none for the built-in one.

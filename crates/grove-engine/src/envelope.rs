@@ -43,7 +43,6 @@ struct EnvelopeSchema {
     schema: Option<String>,
 }
 
-/// An envelope as it is stored.
 #[derive(Serialize)]
 struct StoredEnvelope<'a> {
     schema: &'static str,
@@ -81,7 +80,6 @@ impl RunEnvelope {
         }
     }
 
-    /// The text that is stored.
     pub(crate) fn written(&self) -> String {
         let stored = StoredEnvelope {
             schema: Self::SCHEMA,

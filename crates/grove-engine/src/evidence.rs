@@ -26,7 +26,6 @@ pub(crate) struct Trees {
     pub(crate) apart: Vec<String>,
 }
 
-/// Returns the files of a folder before a child begins.
 pub(crate) fn look(git: &Git, folder: &Path, scratch: &Path) -> TreeBefore {
     let _ = grove_fs::files::make_closed_folder(scratch);
     let tree = git.tree(folder, scratch, &[]).ok().flatten();

@@ -280,7 +280,6 @@ fn exported(journal: &RunJournal, loaded: LoadedRun) -> ExportedRun {
 /// The room that is left.
 struct Room {
     left: usize,
-    /// The number of texts that were cut.
     cut: usize,
 }
 

@@ -11,14 +11,11 @@ use grove_skills::{Environment, Library, Look, Request};
 use crate::skill_values::variables_of;
 use crate::tools::ToolError;
 
-/// The skills of a folder.
 pub(crate) struct FolderSkills {
     library: Mutex<Library>,
 }
 
-/// A skill that a child was given.
 pub(crate) struct GivenSkill {
-    /// The text for the model.
     pub(crate) text: String,
     /// The folder that the child may read from now on; none for a group.
     pub(crate) folder: Option<PathBuf>,

@@ -11,7 +11,6 @@ use crate::told::Told;
 /// The text for a list without items.
 const NO_ITEMS: &str = "The list had no items.";
 
-/// A step that runs for each item of a list.
 pub(crate) struct ItemList<'a> {
     store: &'a Store,
     run: &'a LoadedRun,
@@ -77,7 +76,6 @@ impl<'a> ItemList<'a> {
         Ok(DoneEffect::with(outcome, vec![bytes]))
     }
 
-    /// Returns the data that has the list in it.
     fn source(&self) -> Result<Value, ItemListError> {
         if let Some(items) = &self.fan_out.items {
             return Ok(self.store.json(items)?);

@@ -37,7 +37,6 @@ const MOST_MESSAGE: usize = 4 << 20;
 const MOST_WRITTEN: usize = 32 << 20;
 /// The most bytes of one result that a model reads.
 const MOST_RESULT: usize = 64 << 10;
-/// The most tools of one server.
 const MOST_TOOLS: usize = 128;
 /// The longest name of a tool that every provider takes.
 const LONGEST_NAME: usize = 64;
@@ -89,7 +88,6 @@ pub(crate) struct McpPlace {
     pub(crate) limit: Duration,
 }
 
-/// The servers of a child and their tools.
 pub(crate) struct McpTools {
     place: McpPlace,
     servers: Vec<ServerOfChild>,
@@ -215,7 +213,6 @@ impl McpTools {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// Returns the definitions of the tools for the model.
     pub(crate) fn definitions(&self) -> impl Iterator<Item = ToolDefinition> {
         self.tools.iter().map(|tool| ToolDefinition {
             name: tool.name.clone(),
@@ -296,7 +293,6 @@ impl McpTools {
 }
 
 impl McpPlace {
-    /// Starts a server and asks for its tools.
     async fn start(&self, server: &McpServer) -> Result<(RunningServer, Vec<Tool>), McpError> {
         let limit = self.limit.min(LONGEST_START);
         let started = tokio::time::timeout(limit, self.start_unbounded(server)).await;

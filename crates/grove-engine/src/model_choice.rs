@@ -11,7 +11,6 @@ use crate::program::OWN_MODEL;
 
 /// The word that stands for the model of the parent.
 const INHERIT: &str = "inherit";
-/// The model of a recording if no model is named.
 const RECORDED: &str = "recorded/model";
 
 /// The sources from which the models of a child are chosen.
@@ -139,7 +138,6 @@ pub(crate) fn choose_recorded(wanted: &WantedModels<'_>) -> ChosenModels {
 }
 
 impl<'a> WantedModels<'a> {
-    /// Returns the model that is named for this child itself.
     fn own(&self) -> Option<&'a str> {
         self.named.filter(|name| *name != INHERIT)
     }
@@ -156,7 +154,6 @@ impl<'a> WantedModels<'a> {
         self.own().is_none() && self.parent == Some(name)
     }
 
-    /// Returns true if only the parent has a model.
     fn is_parents_alone(&self) -> bool {
         self.own().is_none() && self.configured.is_none() && self.fallbacks.is_empty()
     }

@@ -21,13 +21,11 @@ use tokio::sync::OnceCell;
 use crate::error::with_causes;
 use crate::program::OWN_MODEL;
 
-/// The most bytes of a recording.
 const MOST_RECORDED: u64 = 256 << 20;
 /// The most runs that are answered from recordings at a time; the recording of one more begins anew.
 const MOST_TAPES: usize = 16;
 /// The endings of variables that hold keys and passwords.
 const SIGNING_IN: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
-/// The most bytes of a key.
 const MOST_KEY: u64 = 64 << 10;
 
 /// A recording of the model's side.
@@ -90,7 +88,6 @@ fn tape_in(file: &Path, strict: bool) -> Result<Tape, RecordingError> {
     Ok(Tape::read(BufReader::new(bytes.as_slice()), strict)?)
 }
 
-/// A model that can be asked.
 pub(crate) struct ModelSource {
     /// The client that asks it.
     pub client: Arc<dyn ModelClient>,
@@ -158,7 +155,6 @@ pub(crate) fn named_model<'a>(
     }
 }
 
-/// The model of an agent program.
 #[derive(Debug, Default)]
 pub(crate) struct ProgramModel {
     pub(crate) id: Option<String>,
@@ -216,7 +212,10 @@ impl Models {
             });
         }
         let found = self.providers.find(name, None).map_err(Cause::input)?;
-        let key = self.key(found.provider).await.map_err(without_key)?;
+        let key = self
+            .key(found.provider)
+            .await
+            .map_err(|error| without_key(&error))?;
         let endpoint = found.provider.endpoint(key).map_err(Cause::input)?;
         let network = Arc::clone(&self.network);
         let mut settings = self.settings.clone();
@@ -267,7 +266,10 @@ impl Models {
                 ..ProgramModel::default()
             });
         };
-        let key = self.key(found.provider).await.map_err(without_key)?;
+        let key = self
+            .key(found.provider)
+            .await
+            .map_err(|error| without_key(&error))?;
         let endpoint = found.provider.endpoint(key);
         let endpoint = endpoint.map_err(Cause::input)?;
         let network = Arc::clone(&self.network);
@@ -384,7 +386,6 @@ impl Models {
         cell.get_or_try_init(read).await.cloned()
     }
 
-    /// Runs a command that prints a key.
     async fn run(&self, words: Vec<String>) -> Result<Vec<u8>, KeyCommandError> {
         let order = Order {
             command: words,
@@ -408,14 +409,13 @@ impl Models {
 }
 
 /// Makes a cause of a missing key: another model may still be asked.
-fn without_key(error: NoKey) -> Cause {
+fn without_key(error: &NoKey) -> Cause {
     Cause::Model {
         failure: ModelFailure::Auth,
         message: error.to_string(),
     }
 }
 
-/// A file that a recording is written to.
 #[derive(Debug)]
 struct RecordingFile(Mutex<AppendedFile>);
 

@@ -309,7 +309,6 @@ pub(crate) struct GivenCall<'a> {
     pub(crate) input: &'a Value,
 }
 
-/// Returns the calls of an answer.
 pub(crate) fn calls_of(blocks: &[Block]) -> impl Iterator<Item = GivenCall<'_>> {
     blocks.iter().filter_map(|block| match block {
         Block::ToolUse { id, name, input } => Some(GivenCall {

@@ -207,7 +207,6 @@ impl RunJournal {
     }
 }
 
-/// The error about a patch that does not apply.
 fn does_not_apply(run: &str, patch: &ChildPatch, error: &GitError) -> EngineError {
     let message = format!("the patch of {} does not apply: {error}", patch.node);
     EngineError::finding(message).hints([

@@ -29,7 +29,6 @@ pub(crate) enum Power {
     Delegate,
 }
 
-/// The powers of one child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Powers {
     held: BTreeSet<Power>,

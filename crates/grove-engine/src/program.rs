@@ -51,7 +51,6 @@ const MOST_LINGERING: Duration = Duration::from_secs(2);
 /// The time after which a program is ended that asked something and does not end by itself.
 const MOST_WAITING: Duration = Duration::from_secs(5);
 
-/// An agent program for one attempt.
 pub(crate) struct AgentProgram {
     pub(crate) program: &'static Program,
     pub(crate) file: PathBuf,
@@ -79,7 +78,6 @@ impl Driver for AgentProgram {
     }
 }
 
-/// A child while its program runs.
 struct ProgramChild<'a> {
     of: &'a AgentProgram,
     driven: &'a Arc<DrivenChild>,

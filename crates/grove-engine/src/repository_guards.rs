@@ -23,7 +23,6 @@ struct Held {
 }
 
 impl RepositoryGuards {
-    /// Guards the repository of a child that begins; none if its folder is in none.
     pub(crate) fn hold(&self, git: &Git, folder: &Path) -> Option<GuardedRepository> {
         let mut guarded = git.guard(folder)?;
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);

@@ -61,7 +61,6 @@ pub struct ResolvedRun {
     pub(crate) texts: BTreeMap<Digest, Vec<u8>>,
     /// A key within those of its owner: submitting it twice gives one run.
     pub(crate) submit_key: Option<SubmitKey>,
-    /// The child that asks for it.
     pub(crate) parent: Option<Parent>,
     /// Commands and programs that a person approved with it.
     pub(crate) approved: Vec<Approval>,
@@ -406,7 +405,6 @@ fn tree_limits(asked: &RunRequest, settings: &Settings, own_timeout: Option<u64>
     }
 }
 
-/// The nodes of a run as they were found in one look.
 struct FoundNodes {
     look: Look,
     nodes: Vec<ResolvedNode>,
@@ -501,7 +499,6 @@ fn names_of(step: &Step) -> String {
     names.join(" + ")
 }
 
-/// The steps of a saved chain.
 fn saved_steps(look: &Look, asked: &RunRequest) -> Result<Vec<Step>, EngineError> {
     let name = asked.chain_name.as_deref().unwrap_or_default();
     let chain = entries::find(look.snapshot.chains.entries(), name)?;

@@ -7,9 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// The most bytes of a schema.
 const MOST_BYTES: usize = 256 << 10;
-/// The most levels of a schema.
 const MOST_LEVELS: usize = 64;
 /// The most schemas that are applied to one value, references followed.
 const MOST_STEPS: u64 = 65_536;
@@ -17,12 +15,9 @@ const MOST_STEPS: u64 = 65_536;
 const MOST_CHAIN: u64 = 192;
 /// The most places that are followed for one name.
 const MOST_PLACES: usize = 64;
-/// The most expressions in a schema.
 const MOST_EXPRESSIONS: usize = 256;
-/// The most bytes of an expression.
 const MOST_EXPRESSION_BYTES: usize = 1024;
 
-/// A bound that a schema does not keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SchemaBound {
     #[error("it has more than {MOST_BYTES} bytes")]
@@ -85,7 +80,6 @@ fn is_deeper_than(value: &Value, levels: usize) -> bool {
 #[derive(Debug, Default)]
 struct SchemaParts<'a> {
     parts: BTreeMap<String, SchemaPart<'a>>,
-    /// The places that have a name, by that name.
     names: BTreeMap<&'a str, Vec<String>>,
     expressions: Vec<&'a str>,
 }
@@ -94,7 +88,6 @@ struct SchemaParts<'a> {
 #[derive(Debug, Clone, Copy)]
 struct PartSize {
     steps: u64,
-    /// The longest chain of parts.
     chain: u64,
 }
 

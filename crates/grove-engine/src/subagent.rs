@@ -33,7 +33,6 @@ use crate::words::event_line;
 pub use answers::{RunReport, SubagentAnswer};
 use arguments::CallArguments;
 
-/// Runs that a list has.
 const LISTED: usize = 20;
 /// The time between two looks at a run that a child waits for.
 const LOOK: Duration = Duration::from_millis(20);
@@ -103,7 +102,6 @@ pub struct HostFacts {
     pub call: Option<String>,
 }
 
-/// The caller of the tool.
 #[derive(Clone, Copy)]
 enum ToolCaller<'a> {
     Host(&'a HostFacts),
@@ -132,11 +130,7 @@ impl Engine {
     /// Does what a call of `subagent` asks for, or returns the run that has to be waited for. Touches files; does not wait.
     pub fn subagent(&self, call: &SubagentCall) -> Called {
         let caller = ToolCaller::Host(&call.host);
-        self.answered(self.act(caller, &call.arguments))
-    }
-
-    fn answered(&self, called: Result<Called, EngineError>) -> Called {
-        called.unwrap_or_else(|error| SubagentAnswer::Failed(error).into())
+        answered(self.act(caller, &call.arguments))
     }
 
     /// Looks at a run that is waited for. `is_last` asks for an answer whatever there is.
@@ -151,7 +145,9 @@ impl Engine {
             let loaded = runs.store.load(&awaited.run)?;
             let mut report = RunReport::of(&runs, &loaded, awaited.token.clone());
             report.begun.clone_from(&awaited.begun);
-            return Ok(Waited::Over(Box::new(SubagentAnswer::Run(report))));
+            return Ok(Waited::Over(Box::new(SubagentAnswer::Run(Box::new(
+                report,
+            )))));
         }
         // The supervisor that works on it may be gone.
         runs.recover(&awaited.run)?;
@@ -199,7 +195,7 @@ impl Engine {
         arguments.retain(|_, value| !value.is_null());
         // Resolving looks for agents and skills, and may ask programs for their versions, so it blocks.
         let called = blocking(|| self.act(ToolCaller::Child(&child), &arguments));
-        match self.answered(called) {
+        match answered(called) {
             Called::Done(answer) => answer.into_result(),
             Called::Awaits(awaited) => self.wait_for_child(awaited, call.stop).await,
         }
@@ -296,9 +292,10 @@ impl Engine {
             ToolCaller::Child(child) if action != "run" => {
                 let runs = self.journal()?;
                 let run = runs.store.find(parts_of(arguments.needed("run")?).0)?;
-                match is_own(&runs.store, &child.parent, &run)? {
-                    true => Ok(None),
-                    false => Err(not_own(&run)),
+                if is_own(&runs.store, &child.parent, &run)? {
+                    Ok(None)
+                } else {
+                    Err(not_own(&run))
                 }
             }
             _ => Ok(None),
@@ -468,7 +465,7 @@ impl Engine {
         }
         let mut report = RunReport::of(&runs, &loaded, token.map(str::to_owned));
         report.is_of_host = caller.kind() == Caller::Host;
-        Ok(SubagentAnswer::Run(report))
+        Ok(SubagentAnswer::Run(Box::new(report)))
     }
 
     /// Marks a result as one that arrived; a second mark changes nothing.
@@ -564,6 +561,10 @@ impl Engine {
         }
         Ok(there)
     }
+}
+
+fn answered(called: Result<Called, EngineError>) -> Called {
+    called.unwrap_or_else(|error| SubagentAnswer::Failed(error).into())
 }
 
 fn no_action(caller: ToolCaller<'_>, action: &str) -> EngineError {

@@ -15,7 +15,6 @@ pub(crate) struct SubmitKey(String);
 /// The owner of a key that was chosen freely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyOwner<'a> {
-    /// The person at a terminal.
     Person,
     /// A client of the server, by the name that it gives itself.
     Client(&'a str),
@@ -39,7 +38,6 @@ impl SubmitKey {
         Self(format!("{run}/{of}/{call}"))
     }
 
-    /// Returns the text that the journal has.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

@@ -66,7 +66,6 @@ pub(crate) struct Supervisor {
     _lock: Lock,
 }
 
-/// A run and one of its effects.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct EffectOfRun {
     run: String,
@@ -425,7 +424,6 @@ impl Shared {
     }
 }
 
-/// Returns the effect that drives an attempt.
 fn start_of(of: &Attempt) -> EffectId {
     EffectId::new(of, EffectKind::Start, 0)
 }

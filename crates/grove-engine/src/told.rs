@@ -89,7 +89,6 @@ last message.";
 /// The part of it that is replaced for a child that may ask other agents.
 const ALONE: &str = "Do the task yourself with the tools you have, do not start other agents,";
 const DELEGATES: &str = "Do the task with the tools you have, ask other agents with `subagent` only for what the task calls for,";
-/// The text for a child that begins with the conversation of another.
 const FORKED: &str = "\n\nWhat was said before your task is another's conversation: know it, and do your own task alone.";
 /// The texts for a child that cannot ask questions, and for one that can.
 const CANNOT_ASK: &str = " You cannot ask back.";
@@ -181,13 +180,12 @@ pub(crate) fn of_attempt(
     let template: Told = store.json(digest.as_ref().unwrap_or(&child.told))?;
     let told = match &child.inputs {
         Some(inputs) if digest.is_none() => {
-            let message = match run.plan.reviews(&of.node) {
-                Some(author) => review(&author),
-                None => {
-                    let mut variables = variables(store, places, run, inputs)?;
-                    variables.item = item_of(store, run, &of.node);
-                    compose(&template.message, &variables)
-                }
+            let message = if let Some(author) = run.plan.reviews(&of.node) {
+                review(&author)
+            } else {
+                let mut variables = variables(store, places, run, inputs)?;
+                variables.item = item_of(store, run, &of.node);
+                compose(&template.message, &variables)
             };
             Told {
                 message,
@@ -216,7 +214,6 @@ fn recorded(run: &LoadedRun, of: &Attempt) -> Option<Digest> {
     run.state.nodes.get(&of.node)?.attempts.get(at)?.told
 }
 
-/// Returns the attempt with which a session began.
 fn first_of_session(run: &LoadedRun, of: &Attempt) -> Attempt {
     let mut first = of.clone();
     loop {
@@ -266,7 +263,6 @@ fn variables(
     })
 }
 
-/// Returns the item of a list that a node runs for.
 pub(crate) fn item_of(store: &Store, run: &LoadedRun, id: &NodeId) -> Option<ItemValue> {
     let step = run.plan.group_of(id)?;
     let fan_out = run.plan.fan_out(&step)?;

@@ -55,7 +55,6 @@ pub(crate) struct ToolRow {
     run: ToolFunction,
 }
 
-/// The function of a tool.
 #[derive(Debug, Clone, Copy)]
 enum ToolFunction {
     /// Looks at files and does nothing else, so that it runs on a thread beside others like it.
@@ -66,10 +65,8 @@ enum ToolFunction {
     Await(for<'a> fn(&'a Toolbox, ToolCall<'a>) -> RunningTool<'a>),
 }
 
-/// A tool that is running.
 type RunningTool<'a> = Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>>;
 
-/// A call of a tool.
 #[derive(Clone, Copy)]
 pub(crate) struct ToolCall<'a> {
     pub(crate) name: &'a str,
@@ -275,9 +272,7 @@ impl ToolRow {
     }
 }
 
-/// The result of a call.
 pub(crate) struct ToolResult {
-    /// The text for the model.
     pub(crate) text: String,
     pub(crate) is_error: bool,
 }
@@ -347,13 +342,10 @@ pub(crate) struct Toolbox {
     pub(crate) keeper: Keeper,
     /// The path to the attempt from the root of its tree.
     pub(crate) mark: String,
-    /// The environment of commands.
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) tool_timeout: Duration,
     pub(crate) skills: FolderSkills,
-    /// The schema of the output.
     pub(crate) schema: Option<Value>,
-    /// Set if the child is to report on its work.
     pub(crate) reports: bool,
     /// Set if an agent program runs commands itself, so that their output cannot be masked.
     pub(crate) has_own_tools: bool,
@@ -362,13 +354,10 @@ pub(crate) struct Toolbox {
     /// The variables that the child's skills set for its commands.
     pub(crate) of_skills: Mutex<Vec<(String, Secret)>>,
     pub(crate) engine: Arc<Engine>,
-    /// The child as one that asks for runs.
     pub(crate) caller: Option<CallingChild>,
-    /// The tools of MCP servers.
     pub(crate) mcp: McpTools,
     /// The folder for outputs that are too long for a model.
     pub(crate) outputs: PathBuf,
-    /// Set if commands run in a sandbox.
     pub(crate) is_sandboxed: bool,
     /// The working tree of its own that the child works in.
     pub(crate) own_tree: Option<OwnTree>,
@@ -379,7 +368,6 @@ pub(crate) struct Toolbox {
 }
 
 impl Toolbox {
-    /// Returns the definitions of the tools for the model.
     pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
         let rows = TOOLS.iter().filter(|row| self.allows(row.name));
         let mut all: Vec<ToolDefinition> = rows.map(ToolRow::definition).collect();
@@ -428,7 +416,6 @@ impl Toolbox {
         of_server.map_or_else(|| self.looks_at_files(name), |writes| !writes)
     }
 
-    /// The row of a tool that the child may call.
     fn row(&self, name: &str) -> Option<&'static ToolRow> {
         let row = TOOLS.iter().find(|row| row.name == name);
         row.filter(|row| self.allows(row.name))
@@ -440,7 +427,6 @@ impl Toolbox {
         row.is_some_and(|row| matches!(row.run, ToolFunction::Look(_)))
     }
 
-    /// Runs a tool that looks at files.
     pub(crate) fn look(&self, name: &str, arguments: &Value) -> ToolResult {
         match self.row(name).map(|row| row.run) {
             Some(ToolFunction::Look(look)) => self.masked(look(self, arguments).into()),
@@ -612,7 +598,6 @@ pub(crate) fn question_of(tool: &str, arguments: &Value) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Returns an argument that has to be a text.
 fn text_of(arguments: &Value, name: &'static str) -> Result<String, ToolError> {
     let text = arguments.get(name).and_then(Value::as_str);
     text.map(str::to_owned).ok_or(ToolError::Argument(name))

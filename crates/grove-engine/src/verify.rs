@@ -227,7 +227,6 @@ impl<'a> Verifying<'a> {
 #[derive(Default)]
 pub(crate) struct CheckedWork {
     pub(crate) results: Vec<CheckResult>,
-    /// The text that each of them printed.
     pub(crate) printed: Vec<Vec<u8>>,
 }
 
@@ -252,7 +251,6 @@ pub(crate) fn end_of(report: Report) -> CheckEnd {
     }
 }
 
-/// Returns the variables for a folder of temporary files.
 pub(crate) fn temporary_variables(folder: &Path) -> Vec<(String, String)> {
     let place = |below: &str| folder.join(below).to_string_lossy().into_owned();
     let variables = TEMPORARY.iter();
@@ -289,18 +287,15 @@ struct CheckScene<'a> {
     seclusion: Seclusion,
     /// A tree of their own, if the child changed files that they rely on.
     pinned: Option<&'a PinnedTree>,
-    /// The repository of the work, if they run in it.
     guarded: Option<GuardedRepository>,
 }
 
 /// A working tree in which some files are as they were before the child.
 struct PinnedTree {
     top: PathBuf,
-    /// The folder in it that the commands run in.
     folder: PathBuf,
     /// The top of the tree whose files it has.
     instead_of: PathBuf,
-    /// The files that are as they were before.
     files: Vec<String>,
 }
 

@@ -27,7 +27,6 @@ pub struct WatchedRun {
     tails: BTreeMap<NodeId, (u32, AttemptTail)>,
 }
 
-/// The last sign of life of a child.
 struct LastSign {
     doing: Option<String>,
     at: Times,

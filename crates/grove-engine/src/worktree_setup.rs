@@ -21,9 +21,7 @@ use crate::worktrees::ChildWorktree;
 
 /// The time between asking the program to end and ending it.
 const GRACE_MS: u64 = 200;
-/// The most bytes of its answer.
 const MOST_ANSWER: u64 = 1 << 20;
-/// The most paths that it may name as its own.
 const MOST_PATHS: usize = 1_000;
 
 /// The set-up of one working tree.
@@ -67,7 +65,6 @@ pub(crate) enum SetupError {
     WrongPath(Box<SetupError>),
 }
 
-/// The answer of the program.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HookAnswer {
@@ -184,7 +181,7 @@ impl SettingUp<'_> {
             .at
             .keeper
             .run(&order, &self.at.stop, |bytes| {
-                answer.extend_from_slice(bytes)
+                answer.extend_from_slice(bytes);
             })
             .await
             .map_err(SetupError::NotRun)?;

@@ -213,7 +213,6 @@ impl<'a> ChildWorktree<'a> {
         self
     }
 
-    /// Returns the folder in it that the child works in.
     pub(crate) fn work_folder(&self) -> PathBuf {
         joined(&self.folder, &self.plan.subfolder)
     }

@@ -24,7 +24,6 @@ const MOST_AT_ONCE: usize = 8;
 enum Settled {
     /// The model gets this result.
     Result(ToolResult),
-    /// The child is to stop.
     Stop,
     /// The child waits for an answer.
     Asks(Question),

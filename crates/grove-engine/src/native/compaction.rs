@@ -12,7 +12,6 @@ use serde::Serialize;
 use super::about;
 use super::conversation::TurnSoFar;
 
-/// The most tokens of one answer.
 const MOST_OUTPUT_TOKENS: u32 = 16_384;
 /// The most bytes of one text in a line about a turn.
 const MOST_SAID: usize = 240;
@@ -141,7 +140,6 @@ impl Window {
     }
 }
 
-/// Returns the lines for one turn.
 fn line_of(turn: &TurnSoFar) -> String {
     let mut line = String::new();
     let short = |text: &str| {

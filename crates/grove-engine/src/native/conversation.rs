@@ -140,7 +140,6 @@ impl Conversation {
         self.own().len() as u64
     }
 
-    /// Returns the number of calls that it has asked for.
     pub(super) fn calls_wanted(&self) -> u64 {
         let calls = self.own().iter().map(|turn| turn.calls().count());
         calls.sum::<usize>() as u64

@@ -44,7 +44,6 @@ pub(super) struct Bridged {
     pub(super) hold: CancellationToken,
 }
 
-/// The bridge of one attempt.
 pub(super) struct Bridge {
     loopback: Loopback,
     bridging: Arc<Bridging>,
@@ -55,7 +54,6 @@ pub(super) struct Bridge {
 pub(super) struct BridgeResults {
     /// The value that met the schema.
     pub(super) structured: Option<Value>,
-    /// The question that the child asked and waits for.
     pub(super) asked: Option<Question>,
     /// The number of values that did not meet the schema.
     wrong: usize,

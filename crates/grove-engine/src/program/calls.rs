@@ -36,7 +36,6 @@ pub(super) struct OpenCalls {
     by_name: HashMap<String, VecDeque<OpenCall>>,
 }
 
-/// A call that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OpenCall {
     id: CallId,

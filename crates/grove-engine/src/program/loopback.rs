@@ -34,7 +34,6 @@ const HEADER_WAIT: Duration = Duration::from_secs(10);
 
 pub(super) type Answer = Response<UnsyncBoxBody<Bytes, std::io::Error>>;
 type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
-/// Answers requests that were let in.
 pub(super) type Handler = dyn Fn(Request<Incoming>) -> Answering + Send + Sync;
 
 /// A server that ends when it is dropped, with all its connections.

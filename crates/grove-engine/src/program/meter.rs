@@ -43,7 +43,6 @@ pub(super) struct Metered {
     pub(super) hold: CancellationToken,
 }
 
-/// The meter of one attempt.
 pub(super) struct Meter {
     loopback: Loopback,
     metering: Arc<Metering>,

@@ -12,7 +12,6 @@ pub(crate) const fn usual_time_ms(background: bool) -> u64 {
     minutes * 60 * 1_000
 }
 
-/// The least of the limits that there are.
 pub(crate) fn least<const N: usize>(limits: [Option<u64>; N]) -> Option<u64> {
     limits.into_iter().flatten().min()
 }

@@ -150,7 +150,6 @@ impl ListedTools<'_> {
         Ok(allowed)
     }
 
-    /// Leaves the tools that the program has or is given.
     fn leave_those_of_program(&self, allowed: &mut Vec<String>, notes: &mut Vec<String>) {
         let Some(program) = Program::named(self.engine) else {
             return;

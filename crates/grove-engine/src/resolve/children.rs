@@ -61,18 +61,15 @@ pub(crate) struct ChildResolver<'a> {
     pub(crate) launch: Launch<'a>,
     /// The conversation that children begin with, once it is known.
     pub(crate) forked: &'a OnceCell<Forked>,
-    /// The folder in which the run was asked for.
     pub(crate) folder: &'a Path,
     /// The files that answers are written to, with the step of each.
     pub(crate) outputs: RefCell<BTreeSet<(NodeId, PathBuf)>>,
     /// Looks from other folders that children work in.
     pub(crate) looks: RefCell<BTreeMap<PathBuf, Look>>,
-    /// Versions of programs, by their files.
     pub(crate) versions: RefCell<BTreeMap<PathBuf, Option<String>>>,
     /// The chain that the request names.
     pub(crate) saved_chain: Option<SavedChain>,
     pub(crate) approving: &'a Approving<'a>,
-    /// The child that asks, where one does.
     pub(crate) above: Option<&'a CallingChild>,
     /// The engine, whose journal has the conversations that children are forked from.
     pub(crate) engine: &'a Engine,
@@ -102,7 +99,6 @@ struct NamedAgent<'a> {
     address: String,
     source: Option<Source>,
     folder: PathBuf,
-    /// The look from that folder.
     look: Look,
     prompt: AgentPrompt,
 }
@@ -238,7 +234,6 @@ impl<'a> ChildResolver<'a> {
         }))
     }
 
-    /// The agent that a task names.
     fn agent(&self, task: &Task, folder: PathBuf) -> Result<NamedAgent<'a>, EngineError> {
         let look = self.look;
         let all = &look.snapshot.agents;

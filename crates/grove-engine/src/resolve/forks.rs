@@ -16,7 +16,6 @@ use crate::journal::parts_of;
 /// The conversation from which a run is asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Launch<'a> {
-    /// That of a child.
     Child(&'a Parent),
     /// That of a host, by the host's own name for it.
     Host(&'a str),

@@ -44,7 +44,7 @@ pub enum SubagentAnswer {
     /// The id of a run of a child that has begun, and that it does not wait for.
     BegunBelow(String),
     /// A run as it is, with its result as far as there is one.
-    Run(RunReport),
+    Run(Box<RunReport>),
     /// All that is known of a run.
     Shown(Box<RunView>),
     /// A result that its owner has.

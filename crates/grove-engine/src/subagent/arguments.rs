@@ -9,7 +9,6 @@ use crate::error::EngineError;
 /// The longest wait of a call: it answers within 50 seconds, and hosts give up after a minute.
 const LONGEST_WAIT: Duration = Duration::from_secs(48);
 
-/// The arguments of a call.
 pub(crate) struct CallArguments<'a>(pub(crate) &'a Map<String, Value>);
 
 impl<'a> CallArguments<'a> {

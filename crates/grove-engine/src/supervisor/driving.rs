@@ -30,11 +30,9 @@ use crate::tools::{OwnTree, ToolRow, Toolbox, WorkFolder};
 /// The time for one call of a tool, if no limit is given.
 const TOOL_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
 
-/// An attempt that is to be driven.
 pub(super) struct StartedAttempt<'a> {
     pub(super) of: &'a Attempt,
     pub(super) epoch: u32,
-    /// The name of the model.
     pub(super) model: &'a str,
     pub(super) handles: EffectHandles,
 }

@@ -347,7 +347,6 @@ impl Shared {
         Some(DoneEffect::with(outcome, checked.printed))
     }
 
-    /// Looks at the files of a child before it begins.
     async fn look_before(self: &Arc<Self>, run: &str, node: &NodeId) -> DoneEffect {
         let node = node.clone();
         let work = move |shared: &Self, loaded: &LoadedRun| {

@@ -12,14 +12,12 @@ use serde_json::Value;
 
 use super::{ToolError, Toolbox, text_of};
 
-/// The bounds of the listing for one call.
 const BOUNDS: ListingBounds = ListingBounds {
     entries: 50_000,
     depth: 32,
 };
 /// Folders that searches leave out, because they are hardly ever meant.
 const LEFT_OUT: [&str; 3] = [".git", "node_modules", "target"];
-/// The most results of one call.
 const MOST_RESULTS: usize = 200;
 /// The most bytes of a matching line.
 const MOST_OF_LINE: usize = 300;

@@ -21,12 +21,10 @@ use super::ToolError;
 /// The most bytes of a file that is given to a model.
 const MOST_READ: u64 = 8 << 20;
 
-/// The folders of a child.
 #[derive(Debug)]
 pub(crate) struct WorkFolder {
     /// The folder that it works in, without links.
     folder: PathBuf,
-    /// Other folders and files that it may read.
     readable: RwLock<Vec<ReadableFolder>>,
     /// The names with which locations that it was told begin, and the folders that they stand for.
     location_aliases: BTreeMap<String, PathBuf>,
@@ -34,10 +32,8 @@ pub(crate) struct WorkFolder {
     shared: Option<PathBuf>,
 }
 
-/// A folder or file that a child may read.
 #[derive(Debug)]
 struct ReadableFolder {
-    /// Its path as the child was told.
     told: PathBuf,
     /// The same path without links.
     real: PathBuf,
@@ -50,7 +46,6 @@ impl ReadableFolder {
         Some(Self { told, real })
     }
 
-    /// Returns the rest of a path that is in it.
     fn below<'a>(&self, path: &'a Path) -> Option<&'a Path> {
         let below = path.strip_prefix(&self.told);
         below.or_else(|_| path.strip_prefix(&self.real)).ok()
@@ -98,13 +93,11 @@ impl WorkFolder {
         &self.folder
     }
 
-    /// Returns the folders that may be written to.
     pub(crate) fn writable(&self) -> Vec<PathBuf> {
         let own = std::iter::once(&self.folder).chain(&self.shared);
         own.cloned().collect()
     }
 
-    /// Returns the folders and files that may be read.
     pub(crate) fn all(&self) -> Vec<PathBuf> {
         let mut all = self.writable();
         let readable = self.readable.read().unwrap_or_else(PoisonError::into_inner);

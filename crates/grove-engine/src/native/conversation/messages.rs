@@ -78,7 +78,6 @@ impl Conversation {
         messages
     }
 
-    /// Returns the messages of the conversation that it is forked from.
     fn history(&self) -> Vec<Message> {
         let history = self.told.history.iter().cloned();
         history

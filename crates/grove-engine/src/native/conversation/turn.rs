@@ -24,7 +24,6 @@ pub(in crate::native) struct TurnSoFar {
     pub(super) bytes: OnceLock<usize>,
 }
 
-/// The state of a call.
 #[derive(Debug, Clone, Default)]
 pub(in crate::native) struct CallSoFar {
     /// The name under which it was begun.
