@@ -177,8 +177,8 @@ impl<'a> WantedModels<'a> {
         };
         for name in self.firsts() {
             match find(name) {
-                Ok(found) => {
-                    chosen.add(found);
+                Ok((name, facts)) => {
+                    chosen.add(name, facts);
                     break;
                 }
                 Err(error) if self.is_of_parent(name) => {
@@ -194,7 +194,7 @@ impl<'a> WantedModels<'a> {
                 (name, _) => name,
             };
             match find(name) {
-                Ok(found) => chosen.add(found),
+                Ok((name, facts)) => chosen.add(name, facts),
                 Err(error) => left_out(&mut chosen, format!("fallback model `{name}`"), error),
             }
         }
@@ -207,7 +207,7 @@ impl<'a> WantedModels<'a> {
 
 impl ChosenModels {
     /// Adds a candidate, unless it is one already.
-    fn add(&mut self, (name, facts): (String, ModelFacts)) {
+    fn add(&mut self, name: String, facts: ModelFacts) {
         if !self.names.contains(&name) {
             self.names.push(name);
             self.facts.push(facts);

@@ -102,9 +102,16 @@ impl PartSize {
 
 #[derive(Debug, Default)]
 struct SchemaPart<'a> {
-    /// The parts in it; true for those that apply to the same value.
-    inner: Vec<(String, bool)>,
+    inner: Vec<PartPlace>,
     references: Vec<&'a str>,
+}
+
+/// The place of a part in another one.
+#[derive(Debug)]
+struct PartPlace {
+    place: String,
+    /// True if both apply to the same value.
+    is_same: bool,
 }
 
 impl<'a> SchemaParts<'a> {
@@ -114,7 +121,8 @@ impl<'a> SchemaParts<'a> {
             Value::Array(items) => {
                 let is_same = keyword.is_some_and(|it| SAME_VALUE_LISTS.contains(&it));
                 for (at, item) in items.iter().enumerate() {
-                    self.add(&mut part, item, format!("{place}/{at}"), (None, is_same));
+                    let place = format!("{place}/{at}");
+                    self.add(&mut part, item, None, PartPlace { place, is_same });
                 }
             }
             Value::Object(fields) => {
@@ -125,9 +133,12 @@ impl<'a> SchemaParts<'a> {
                         || SAME_VALUE.contains(&name.as_str())
                         || SAME_VALUE_LISTS.contains(&name.as_str())
                         || name.starts_with("dependen");
-                    let inner = format!("{place}/{escaped}");
-                    self.add(&mut part, field, inner, (Some(name), is_same));
-                    self.take_words(&mut part, (name, field), (place, keyword));
+                    if keyword == Some("patternProperties") {
+                        self.expressions.push(name);
+                    }
+                    self.take_words(&mut part, name, field, place);
+                    let place = format!("{place}/{escaped}");
+                    self.add(&mut part, field, Some(name), PartPlace { place, is_same });
                 }
             }
             _ => {}
@@ -139,24 +150,22 @@ impl<'a> SchemaParts<'a> {
         &mut self,
         part: &mut SchemaPart<'a>,
         value: &'a Value,
-        place: String,
-        (keyword, is_same): (Option<&str>, bool),
+        keyword: Option<&str>,
+        at: PartPlace,
     ) {
         if value.is_array() || value.is_object() {
-            self.collect(value, &place, keyword);
-            part.inner.push((place, is_same));
+            self.collect(value, &at.place, keyword);
+            part.inner.push(at);
         }
     }
 
     fn take_words(
         &mut self,
         part: &mut SchemaPart<'a>,
-        (name, field): (&'a str, &'a Value),
-        (place, keyword): (&str, Option<&str>),
+        name: &'a str,
+        field: &'a Value,
+        place: &str,
     ) {
-        if keyword == Some("patternProperties") {
-            self.expressions.push(name);
-        }
         let Some(text) = field.as_str() else {
             return;
         };
@@ -213,7 +222,7 @@ impl<'a> SchemaParts<'a> {
             return Vec::new();
         };
         let inner = part.inner.iter();
-        let inner = inner.map(|(place, is_same)| (place.as_str(), *is_same));
+        let inner = inner.map(|at| (at.place.as_str(), at.is_same));
         let named = part.references.iter().flat_map(|it| self.targets(it));
         inner.chain(named.map(|place| (place, true))).collect()
     }
