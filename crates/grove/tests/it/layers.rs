@@ -88,3 +88,59 @@ fn the_edges_reach_runs_through_the_engine_alone() {
         }
     }
 }
+
+/// The most lines of a function.
+const LONGEST_FUNCTION: usize = 110;
+
+/// The functions of a file with their lines, as rustfmt writes them: the end of one stands below its beginning.
+fn functions(text: &str) -> Vec<(String, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let start = line.trim_start();
+        let indent = &line[..line.len() - start.len()];
+        let Some((before, after)) = start.split_once("fn ") else {
+            continue;
+        };
+        let words = [
+            "pub",
+            "pub(crate)",
+            "pub(super)",
+            "const",
+            "async",
+            "unsafe",
+        ];
+        let is_function = before.split_whitespace().all(|word| words.contains(&word));
+        if !is_function || line.ends_with(';') || line.ends_with('}') {
+            continue;
+        }
+        let end = format!("{indent}}}");
+        let length = lines[at..].iter().position(|line| *line == end);
+        let name = after.split(['(', '<']).next().unwrap_or_default();
+        found.push((name.to_owned(), length.map_or(1, |length| length + 1)));
+    }
+    found
+}
+
+#[test]
+fn no_function_is_longer_than_a_screen_or_two() {
+    let mut folders = vec![crates(), crates().join("../xtask")];
+    let (mut n_functions, mut long) = (0, Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let is_test = ["tests", "tests.rs", "target"].contains(&name.as_str());
+            if path.is_dir() && !is_test {
+                folders.push(path);
+            } else if name.ends_with(".rs") && !is_test {
+                let found = functions(&fs::read_to_string(&path).unwrap());
+                n_functions += found.len();
+                let found = found.into_iter().filter(|it| it.1 > LONGEST_FUNCTION);
+                long.extend(found.map(|it| format!("{}: {} {}", path.display(), it.0, it.1)));
+            }
+        }
+    }
+    assert!(n_functions > 5_000, "{n_functions}");
+    assert_eq!(long, Vec::<String>::new());
+}
