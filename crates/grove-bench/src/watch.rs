@@ -111,7 +111,14 @@ fn prepare(store: &Store, count: usize) -> Result<(), String> {
         again: None,
         id: RUN.to_owned(),
         plan,
-        request: r#"{"title":"worker: do what a thousand do"}"#.to_owned(),
+        envelope: json!({
+            "title": "worker: do what a thousand do",
+            "task": "do what a thousand do",
+            "folder": "/",
+            "surroundings": "",
+        })
+        .to_string(),
+        surroundings: String::new(),
         title: "worker: do what a thousand do".to_owned(),
         folder: "/project".to_owned(),
         owner: Digest::of(b"token"),

@@ -133,7 +133,7 @@ fn no_function_is_longer_than_a_screen_or_two() {
             let is_test = ["tests", "tests.rs", "target"].contains(&name.as_str());
             if path.is_dir() && !is_test {
                 folders.push(path);
-            } else if name.ends_with(".rs") && !is_test {
+            } else if path.extension().is_some_and(|end| end == "rs") && !is_test {
                 let found = functions(&fs::read_to_string(&path).unwrap());
                 n_functions += found.len();
                 let found = found.into_iter().filter(|it| it.1 > LONGEST_FUNCTION);
