@@ -769,7 +769,7 @@ mod tests {
             json!({"level": "checked", "evidence": ["diff-summary"]}),
             json!({"level": "verified", "verify": ["true"], "evidence": ["commands-run"]}),
         ] {
-            let why = of(&said, &author).unwrap_err();
+            let why = of(&said, &author).unwrap_err().to_string();
             assert!(
                 why.contains("Gemini CLI") && why.contains("native, claude"),
                 "{why}"
