@@ -139,6 +139,9 @@ pub struct CheckResult {
     /// Files of the work that it changed itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
+    /// Files that it relies on and that were put back for it, since the child had changed them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub as_before: Vec<String>,
 }
 
 /// The verdict on a child's work.

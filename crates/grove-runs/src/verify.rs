@@ -209,12 +209,9 @@ impl Verifying<'_> {
                     (_, Exit::Code(code)) => CheckEnd::Code(code),
                     (_, Exit::Signal(signal)) => CheckEnd::Signal(signal),
                 };
-                let note = pinned.map_or_else(String::new, |tree| {
-                    format!("[as before the child: {}]\n", tree.files.join(", "))
-                });
                 let restored = restored.map_or_else(String::new, |said| format!("\n[{said}]\n"));
                 let text = ended.output.text();
-                let printed = format!("{note}{text}{restored}").into_bytes();
+                let printed = format!("{text}{restored}").into_bytes();
                 (end, printed, ended.report.held)
             }
             Err(error) => {
@@ -222,7 +219,9 @@ impl Verifying<'_> {
                 (end, Vec::new(), Vec::new())
             }
         };
-        (result(check, end, took, &printed, &held), printed)
+        let mut result = result(check, end, took, &printed, &held);
+        result.as_before = pinned.map_or_else(Vec::new, |tree| tree.files.clone());
+        (result, printed)
     }
 }
 
@@ -249,6 +248,7 @@ fn result(
         milliseconds,
         output: Digest::of(printed),
         changed: Vec::new(),
+        as_before: Vec::new(),
         sandbox: if held.is_empty() {
             "none".to_owned()
         } else {

@@ -1,6 +1,6 @@
 //! `grove plan`: what a run would be.
 
-use grove_engine::view::{Child, FanOut, Node, Work, WorktreePlan};
+use grove_engine::view::{Child, Contract, FanOut, Node, Work, WorktreePlan};
 use grove_engine::view::{PlannedRun, Told};
 use grove_spec::text::one_line;
 use grove_spec::{Digest, duration};
@@ -13,10 +13,16 @@ pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut Output) {
     let plan = &planned.plan;
     out.line(&format!("plan {}", plan.digest().first_digits(12)));
     out.line(&one_line(&plan.flow()));
-    if !task.trim().is_empty() {
+    let messages: Vec<String> = plan
+        .nodes
+        .iter()
+        .map(|node| message(node, planned))
+        .collect();
+    // A saved chain's task may be in none of its children's.
+    if !task.trim().is_empty() && !messages.iter().any(|it| it == task) {
         out.line(&format!("task: {}", one_line(task)));
     }
-    for node in &plan.nodes {
+    for (node, message) in plan.nodes.iter().zip(messages) {
         let (child, list) = match &node.work {
             Work::Child(child) => (&**child, None),
             Work::FanOut(list) => (&list.child, Some(list)),
@@ -34,7 +40,7 @@ pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut Output) {
             };
             out.line(&format!("  {:<10} {}", "each", one_line(&each)));
         }
-        for (name, value) in rows(node, child, planned) {
+        for (name, value) in rows(node, child, message) {
             out.line(&format!("  {name:<10} {}", one_line(&value)));
         }
     }
@@ -75,23 +81,42 @@ fn beginning(tree: &WorktreePlan) -> String {
     format!("of its own, from {}{with}", tree.base)
 }
 
+/// Returns the message that a child starts with.
+fn message(node: &Node, planned: &PlannedRun) -> String {
+    let child = match &node.work {
+        Work::Child(child) => child,
+        Work::FanOut(list) => &list.child,
+    };
+    let mut stored = planned.artifacts.iter();
+    let told = stored.find(|bytes| Digest::of(bytes) == child.told);
+    let told = told.and_then(|bytes| serde_json::from_slice::<Told>(bytes).ok());
+    told.map(|told| told.message).unwrap_or_default()
+}
+
+/// Returns the condition under which a child's work counts.
+fn accepted(contract: &Contract) -> String {
+    let commands: Vec<String> = contract
+        .verify
+        .iter()
+        .map(|it| format!("`{}`", it.line()))
+        .collect();
+    let by = match commands.as_slice() {
+        [] => String::new(),
+        commands => format!(" by {}", commands.join(", ")),
+    };
+    format!("when {}{by}", contract.level_word())
+}
+
 /// Returns the rows about a child that are known before it starts; what is not said is left out.
-fn rows(node: &Node, child: &Child, planned: &PlannedRun) -> Vec<(&'static str, String)> {
+fn rows(node: &Node, child: &Child, message: String) -> Vec<(&'static str, String)> {
     let after: Vec<&str> = node
         .after
         .iter()
         .map(grove_engine::view::NodeId::as_str)
         .collect();
-    let told = planned
-        .artifacts
-        .iter()
-        .find(|bytes| Digest::of(bytes) == child.told);
-    let told = told.and_then(|bytes| serde_json::from_slice::<Told>(bytes).ok());
-    let task = told.map(|told| told.message).unwrap_or_default();
-    let contract = child.contract.as_ref();
     let tree = child.place.worktree.as_ref();
     let rows = [
-        ("task", task),
+        ("task", message),
         ("after", after.join(", ")),
         (
             "reviews",
@@ -107,7 +132,7 @@ fn rows(node: &Node, child: &Child, planned: &PlannedRun) -> Vec<(&'static str, 
         ("output", child.output.clone().unwrap_or_default()),
         (
             "accepted",
-            contract.map_or_else(String::new, |it| format!("when {}", it.level_word())),
+            child.contract.as_ref().map_or_else(String::new, accepted),
         ),
         ("told", child.told.first_digits(12)),
     ];
