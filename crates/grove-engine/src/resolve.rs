@@ -101,6 +101,7 @@ pub(crate) fn resolve(
         children,
         groups,
         title,
+        first_task,
         approved,
     } = found;
     let run = gather(children)?;
@@ -115,9 +116,12 @@ pub(crate) fn resolve(
     // The time limit of an agent holds for the whole run only when it is the only agent.
     let own_timeout = run.timeouts.first().copied();
     let own_timeout = own_timeout.filter(|_| run.children.len() == 1);
-    let first_line = asked.task.lines().next().unwrap_or_default();
+    // Where the whole has no task, its first child's stands for it.
+    let tasks = [asked.task.as_str(), &first_task];
+    let about = tasks.into_iter().find(|task| !task.trim().is_empty());
+    let first_line = about.and_then(|task| task.trim().lines().next());
     let mut request = SubmittedRequest {
-        title: format!("{title}: {first_line}"),
+        title: first_line.map_or_else(|| title.clone(), |line| format!("{title}: {line}")),
         task: asked.task.clone(),
         children: run.children,
         groups,
@@ -342,6 +346,8 @@ struct FoundChildren {
     groups: std::collections::BTreeMap<grove_plan::NodeId, grove_plan::GroupRules>,
     /// The agents in the order of the steps.
     title: String,
+    /// The task of the first child, as it was written.
+    first_task: String,
     /// Commands and programs that a person approved with the run.
     approved: Vec<Approval>,
 }
@@ -384,10 +390,12 @@ fn children(resolver: &ChildResolver<'_>) -> Result<FoundChildren, EngineError> 
     }
     children.extend(reviewers);
     let names: Vec<String> = steps.iter().map(names_of).collect();
+    let first = steps.first().and_then(|step| step.tasks().first());
     Ok(FoundChildren {
         children,
         groups: layout.groups,
         title: names.join(" → "),
+        first_task: first.and_then(|task| task.task.clone()).unwrap_or_default(),
         approved: Vec::new(),
     })
 }
