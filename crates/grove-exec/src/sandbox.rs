@@ -152,6 +152,7 @@ pub(crate) fn restrict_this_process(
     let rules = file_rules::restrict(sandbox).unwrap_or_default();
     let refused = system_calls::Refused {
         network: seclusion.network,
+        shares_with_nobody: with_view,
         holds_sockets: rules.holds_sockets,
         holds_signals: rules.held.contains(&Held::Signals),
         keeper: std::os::unix::process::parent_id(),

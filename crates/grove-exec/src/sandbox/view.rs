@@ -3,6 +3,8 @@
 //!
 //! Root may have one; every other user needs a user namespace for it, in which they keep their id, so that git and other
 //! programs find files that belong to them.
+//!
+//! Such a process also shares no memory, queues and semaphores by a number or a name with processes outside.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -92,12 +94,14 @@ fn failed(path: &Path, source: Errno) -> ViewError {
 
 fn enter_namespace() -> Result<(), Errno> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
-    match unshare(UnshareFlags::NEWNS) {
+    // Memory, queues and semaphores that processes share by a number or a name are in a namespace, too.
+    let own = UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
+    match unshare(own) {
         // Root without the power over mounts would lose its power over files of others in a user namespace.
         Err(Errno::PERM) if user != 0 => {}
         other => return other,
     }
-    unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
+    unshare(UnshareFlags::NEWUSER | own)?;
     write_proc("/proc/self/setgroups", "deny")?;
     write_proc("/proc/self/uid_map", &format!("{user} {user} 1"))?;
     write_proc("/proc/self/gid_map", &format!("{group} {group} 1"))

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -43,12 +43,14 @@ pub(crate) struct Outside {
     tcp: TcpListener,
     udp: UdpSocket,
     _socket: UnixListener,
+    _datagrams: UnixDatagram,
     _abstract: UnixListener,
 }
 
 impl Drop for Outside {
     fn drop(&mut self) {
-        let _ = self.process.kill();
+        // It removes what it shares when nothing more comes.
+        drop(self.process.stdin.take());
         let _ = self.process.wait();
     }
 }
@@ -81,7 +83,8 @@ impl Outside {
         let program = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(at("outside/program"), program).unwrap();
         // Where only children may be traced, it says that everybody may.
-        let script = "import ctypes; ctypes.CDLL(None).prctl(0x59616d61, ctypes.c_long(-1), 0, 0, 0); print('ready', flush=True); input()";
+        let script = "import ctypes, os, sys; libc = ctypes.CDLL(None); libc.prctl(0x59616d61, ctypes.c_long(-1), 0, 0, 0); \
+                      shared = libc.shmget(os.getpid(), 4096, 0o1600); print('ready', flush=True); sys.stdin.read(); libc.shmctl(shared, 0, None)";
         let mut process = Command::new(python())
             .args(["-c", script])
             .env("SECRET", "of another process")
@@ -100,6 +103,7 @@ impl Outside {
             tcp: TcpListener::bind("127.0.0.1:0").unwrap(),
             udp: UdpSocket::bind("127.0.0.1:0").unwrap(),
             _socket: UnixListener::bind(at("outside/socket")).unwrap(),
+            _datagrams: UnixDatagram::bind(at("outside/datagrams")).unwrap(),
             _abstract: UnixListener::bind_addr(&name).unwrap(),
             folder,
         }
@@ -240,6 +244,8 @@ async fn with_the_network_only_the_network_is_open() {
         ("send over UDP", true),
         ("talk to the kernel over netlink", true),
         ("shared memory", true),
+        ("the shared memory of a process", false),
+        ("send to a socket with a path by a pair", false),
         ("connect to a socket with a path", false),
         ("connect to an abstract socket", false),
         ("raw sockets", false),
