@@ -319,9 +319,19 @@ time.sleep(60)
 async fn with_the_home_as_its_folder_a_command_writes_nothing_that_others_run() {
     needs![Python];
     let outside = Outside::new();
-    for (file, text) in [("home/.bashrc", "x"), ("home/project/own", "x")] {
-        std::fs::create_dir_all(outside.path(file).parent().unwrap()).unwrap();
-        std::fs::write(outside.path(file), text).unwrap();
+    let read_at_start = [
+        ".bashrc",
+        ".zsh/own",
+        ".gdbinit",
+        ".cargo/env",
+        ".config/Code/User/tasks.json",
+        ".local/lib/python/site-packages/usercustomize.py",
+        ".a-later-tool/settings",
+    ];
+    for file in read_at_start.iter().chain(&["project/own", ".gitignore"]) {
+        let file = outside.path("home").join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "x").unwrap();
     }
     let state = outside.path("home/.local/state/grove");
     std::fs::create_dir_all(state.join("temporary")).unwrap();
@@ -338,6 +348,7 @@ async fn with_the_home_as_its_folder_a_command_writes_nothing_that_others_run() 
         writes: vec![home, state.join("temporary")],
         seclusion: Some(seclusion),
     };
+    let names = read_at_start.map(|name| format!("'{name}', ")).concat();
     let program = r"
 import os, sys
 HOME = sys.argv[2]
@@ -349,24 +360,25 @@ def tried(what, act):
 def write(name):
     os.makedirs(os.path.dirname(HOME + '/' + name), exist_ok=True)
     open(HOME + '/' + name, 'a').write('x')
-for name in ['project/own', 'project/new', '.local/state/grove/temporary/x']:
+for name in ['project/own', 'project/new', '.gitignore', '.local/state/grove/temporary/x']:
     tried(name, lambda: write(name))
 tried('mode', lambda: os.chmod(HOME + '/project/own', 0o600))
-for name in ['.bashrc', '.zshrc', '.ssh/authorized_keys', '.config/grove/config.toml', '.local/state/grove/ledger.key', '.claude/settings.json', '.local/bin/ls', '.gitconfig', '.cargo/config.toml']:
+for name in [NAMES '.zshrc', '.ssh/authorized_keys', '.config/grove/config.toml', '.local/state/grove/ledger.key', '.claude/settings.json', '.local/bin/ls', '.gitconfig', '.cargo/config.toml']:
     tried(name, lambda: write(name))
 tried('mode', lambda: os.chmod(HOME + '/.bashrc', 0o600))
 tried('move', lambda: os.rename(HOME + '/.bashrc', HOME + '/project/x'))
 tried('folder', lambda: os.rename(HOME + '/.local', HOME + '/project/y'))
 ";
-    let (said, held) = outside.run(program, Some(sandbox)).await;
+    let program = program.replace("NAMES", &names);
+    let (said, held) = outside.run(&program, Some(sandbox)).await;
     assert_eq!(held, Held::ALL);
     let (open, closed) = said.split_at(said.find(".bashrc").unwrap());
     assert!(
-        !open.contains("held") && open.lines().count() == 4,
+        !open.contains("held") && open.lines().count() == 5,
         "{said}"
     );
     assert!(
-        !closed.contains("done") && closed.lines().count() == 12,
+        !closed.contains("done") && closed.lines().count() == 18,
         "{said}"
     );
 }
