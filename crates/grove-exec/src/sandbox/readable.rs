@@ -4,10 +4,14 @@
 //! Rules of the kernel only add permissions, so a folder with a secret in it is allowed entry by entry.
 
 use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, readlink, statat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, openat, openat2, readlink, statat,
+};
+use rustix::io::Errno;
 
 use super::variables::named_folders;
 use super::{Sandbox, Seclusion};
@@ -322,8 +326,8 @@ impl Seclusion {
                     .map(Path::to_path_buf),
             );
         }
-        reads.extend(folders.iter().cloned());
         Self {
+            work: folders.to_vec(),
             reads,
             hidden: hide,
             guarded,
@@ -398,7 +402,7 @@ pub(super) fn writable_paths(sandbox: &Sandbox) -> Vec<PathBuf> {
     });
     let kept: Vec<PathBuf> = kept.collect();
     let mut paths = Vec::new();
-    for path in sandbox.writes.iter().filter_map(|path| real_path(path)) {
+    for path in without_links(&sandbox.writes) {
         add_without(path, &kept, MOST_LEVELS, &mut paths);
     }
     paths.sort();
@@ -427,16 +431,30 @@ fn is_apart_from(folder: &Path, home: Option<&Path>) -> bool {
 
 /// The paths for which rules are made: real ones, none of which contains a hidden path.
 ///
-/// A folder in a hidden one is readable if `reads` names it.
-pub(super) fn readable_paths(reads: &[PathBuf], hidden: &[PathBuf]) -> Vec<PathBuf> {
-    let hidden: Vec<PathBuf> = hidden.iter().filter_map(|path| real_path(path)).collect();
+/// A folder in a hidden one is readable if it is named itself.
+pub(super) fn readable_paths(seclusion: &Seclusion) -> Vec<PathBuf> {
+    let hidden = seclusion.hidden.iter();
+    let hidden: Vec<PathBuf> = hidden.filter_map(|path| real_path(path)).collect();
+    let others = seclusion.reads.iter().filter_map(|path| real_path(path));
     let mut paths = Vec::new();
-    for path in reads.iter().filter_map(|path| real_path(path)) {
+    for path in without_links(&seclusion.work).chain(others) {
         add_without(path, &hidden, MOST_LEVELS, &mut paths);
     }
     paths.sort();
     paths.dedup();
     paths
+}
+
+/// Those of the paths to which no link leads, as the kernel knows them.
+fn without_links(paths: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let opened = paths.iter().flat_map(|path| open_without_links(path));
+    opened.filter_map(|descriptor| known_path(&descriptor))
+}
+
+/// Opens a path to which no link leads.
+pub(super) fn open_without_links(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
 }
 
 fn add_without(path: PathBuf, hidden: &[PathBuf], levels: usize, paths: &mut Vec<PathBuf>) {
@@ -459,10 +477,13 @@ fn add_without(path: PathBuf, hidden: &[PathBuf], levels: usize, paths: &mut Vec
 
 /// A path without links, as the kernel knows it.
 fn real_path(path: &Path) -> Option<PathBuf> {
-    use std::os::fd::AsRawFd as _;
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let descriptor = openat(CWD, path, flags, Mode::empty()).ok()?;
-    let name = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
+    known_path(&openat(CWD, path, flags, Mode::empty()).ok()?)
+}
+
+fn known_path(opened: &OwnedFd) -> Option<PathBuf> {
+    use std::os::fd::AsRawFd as _;
+    let name = format!("/proc/self/fd/{}", opened.as_raw_fd());
     let real = readlink(name, Vec::new()).ok()?;
     Some(PathBuf::from(OsStr::from_bytes(real.as_bytes())))
 }
@@ -516,7 +537,10 @@ mod tests {
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let seclusion = Seclusion::about(&["/projects/it".into()], &["/state".into()], &variables);
-        let has = |path: &str| seclusion.reads.contains(&PathBuf::from(path));
+        let has = |path: &str| {
+            let path = PathBuf::from(path);
+            seclusion.reads.contains(&path) || seclusion.work.contains(&path)
+        };
         for path in [
             "/usr",
             "/projects/it",

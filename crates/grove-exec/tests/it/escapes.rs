@@ -384,6 +384,33 @@ tried('folder', lambda: os.rename(HOME + '/.local', HOME + '/project/y'))
 }
 
 #[tokio::test]
+async fn a_link_that_was_put_in_the_place_of_a_folder_opens_nothing() {
+    needs![Python];
+    let outside = Outside::new();
+    let place = outside.path("place");
+    std::fs::create_dir(&place).unwrap();
+    std::fs::write(place.join("file"), "x").unwrap();
+    let program = r"
+for act in [lambda: open('../place/file').read(), lambda: open('../place/new', 'w')]:
+    try:
+        act(); print('OUT')
+    except OSError:
+        print('HELD')
+";
+    for expected in ["OUT\nOUT", "HELD\nHELD"] {
+        let mut sandbox = outside.sandbox(false);
+        sandbox.writes.push(place.clone());
+        sandbox.seclusion.as_mut().unwrap().work.push(place.clone());
+        let (said, _) = outside.run(program, Some(sandbox)).await;
+        assert_eq!(said, expected);
+        if !place.is_symlink() {
+            std::fs::rename(&place, outside.path("moved")).unwrap();
+            std::os::unix::fs::symlink("outside", &place).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_folder_with_secrets_in_it_is_open_but_for_them() {
     needs![Python];
     let outside = Outside::new();
