@@ -177,13 +177,14 @@ impl Git {
         }
     }
 
-    /// The folders of the repository that a folder is in: the top of its working tree, and the folder with its commits.
-    /// Empty if it is in none.
+    /// The folders of the repository that a folder is in: the top of its working tree, and the folder with its commits if the
+    /// repository knows the tree. Empty if it is in none.
     pub fn folders(&self, folder: &Path) -> Vec<PathBuf> {
-        match self.repository(folder) {
-            Ok(repository) => vec![repository.top, repository.common],
-            Err(_) => Vec::new(),
-        }
+        let Ok(repository) = self.repository(folder) else {
+            return Vec::new();
+        };
+        let commits = repository.has_this_tree().then_some(repository.common);
+        std::iter::once(repository.top).chain(commits).collect()
     }
 
     /// The first few files that differ from the commit.

@@ -317,6 +317,63 @@ fn every_form_of_repository_is_looked_at_and_gets_working_trees() {
 }
 
 #[test]
+fn a_tree_that_names_a_repository_does_not_make_that_one_its_own() {
+    let scene = Scene::new();
+    scene.repository("secret", &[("a.txt", "one\n")]);
+    scene.repository("own", &[("a.txt", "one\n")]);
+    scene.person("own", &["worktree", "add", "-q", "../tree"]);
+    let local = ["-c", "protocol.file.allow=always"];
+    let add = ["submodule", "--quiet", "add", "../secret", "inner"];
+    scene.person("own", &[&local[..], &add].concat());
+    let secret = scene.path("secret/.git");
+    let folders = |place: &str| scene.git().folders(&scene.path(place));
+    for (place, commits) in [
+        ("own", "own/.git"),
+        ("tree", "own/.git"),
+        ("own/inner", "own/.git/modules/inner"),
+    ] {
+        assert_eq!(folders(place), [place, commits].map(|it| scene.path(it)));
+    }
+    let text = |target: &Path| format!("gitdir: {}\n", target.display());
+    scene.write("file", &[(".git", &text(&secret))]);
+    scene.write(
+        "again",
+        &[(".git", &text(&scene.path("own/.git/worktrees/tree")))],
+    );
+    std::fs::create_dir(scene.path("link")).unwrap();
+    std::os::unix::fs::symlink(&secret, scene.path("link/.git")).unwrap();
+    // A folder of its own that borrows the rest.
+    scene.write(
+        "borrowed",
+        &[
+            (".git/HEAD", "ref: refs/heads/main\n"),
+            (".git/gitdir", "..\n"),
+            (".git/commondir", &secret.display().to_string()),
+        ],
+    );
+    scene.write(
+        "turned",
+        &[
+            (".git", "gitdir: made\n"),
+            ("made/HEAD", "ref: refs/heads/main\n"),
+            (
+                "made/gitdir",
+                &scene.path("turned/.git").display().to_string(),
+            ),
+            ("made/commondir", &secret.display().to_string()),
+            ("made/config", "[core]\n\tworktree = ..\n"),
+        ],
+    );
+    for place in ["file", "again", "link", "borrowed", "turned"] {
+        assert!(
+            scene.git().place(&scene.path(place)).unwrap().is_some(),
+            "{place}"
+        );
+        assert_eq!(folders(place), [scene.path(place)], "{place}");
+    }
+}
+
+#[test]
 fn a_repository_is_fetched_by_the_protocol_that_its_address_names() {
     let scene = Scene::new();
     scene.repository("far", &[("a.txt", "one\n"), ("sub/b.txt", "b\n")]);
