@@ -459,6 +459,12 @@ fn names(listed: &[u8]) -> Vec<String> {
         .collect()
 }
 
+/// The path of a submodule, from its entry in a listing of a tree or an index.
+fn submodule_of(entry: &str) -> Option<&str> {
+    let (form, path) = entry.split_once('\t')?;
+    form.starts_with("160000 ").then_some(path)
+}
+
 fn first_line(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     text.lines().next().unwrap_or_default().to_owned()

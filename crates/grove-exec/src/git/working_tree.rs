@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::look::{Asked, Form};
 use super::repository::Repository;
-use super::{Git, GitError, files, finish, first_line, names, strip};
+use super::{Git, GitError, files, finish, first_line, names, strip, submodule_of};
 
 /// The most bytes of new ignored files that are kept.
 const MOST_IGNORED: u64 = 32 << 20;
@@ -406,9 +406,9 @@ impl Git {
         let words = ["ls-tree", "-r", "-z", "--full-tree", tree];
         let listed = names(&self.run(folder, &words, &[], None)?);
         let links = listed.iter().filter_map(|entry| {
-            let entry = entry.strip_prefix("160000 commit ")?;
-            let (commit, path) = entry.split_once('\t')?;
-            Some((commit.to_owned(), path.to_owned()))
+            let path = submodule_of(entry)?.to_owned();
+            let commit = entry.split(['\t', ' ']).nth(2)?;
+            Some((commit.to_owned(), path))
         });
         Ok(links.collect())
     }
