@@ -371,14 +371,20 @@ fn is_aside(name: &OsStr) -> bool {
     name.as_encoded_bytes().ends_with(ASIDE.as_bytes())
 }
 
-/// Returns true for the files that git writes when somebody makes a working tree.
+/// Returns true for the files that git writes when somebody makes a working tree or a repository.
 fn is_usual(path: &Path, before: Option<&Deciding>, now: &Deciding) -> bool {
-    let is_new_file = before.is_none() && now.target.is_none();
-    let leads_back = || now.text().trim_ascii_end() == b"../..";
     let above = path.parent().and_then(Path::parent);
-    is_new_file
-        && above.is_some_and(|it| it.ends_with("worktrees"))
-        && (path.ends_with("gitdir") || (path.ends_with("commondir") && leads_back()))
+    let is_of_tree = above.is_some_and(|it| it.ends_with("worktrees"));
+    let is_usual = match path.file_name().and_then(OsStr::to_str) {
+        Some("gitdir") => is_of_tree,
+        Some("commondir") => is_of_tree && now.text().trim_ascii_end() == b"../..",
+        Some("exclude") => {
+            let mut lines = now.text().split(|byte| *byte == b'\n');
+            lines.all(|line| line.is_empty() || line.starts_with(b"#"))
+        }
+        _ => false,
+    };
+    is_usual && before.is_none() && now.target.is_none()
 }
 
 fn restore(path: &Path, before: Option<&Deciding>) -> Result<(), GitError> {

@@ -20,6 +20,9 @@ const MOST_SAID: u64 = 64 << 10;
 /// The most working trees of a repository that are read, and the most names that are tried for a new one.
 const MOST_TREES: usize = 10_000;
 
+/// The command that lists what version control ignores.
+const IGNORED: [&str; 5] = ["ls-files", "-z", "-o", "-i", "--exclude-standard"];
+
 /// The changes in a working tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CapturedTree {
@@ -160,17 +163,19 @@ impl Git {
         finish(command, name, None, MOST_SAID).map(|_| ())
     }
 
-    /// Copies ignored files from one working tree into another. Files that a link would put outside the target are left out.
-    pub fn bring_ignored(&self, from: &Path, to: &Path) -> Result<(), GitError> {
-        let words = [
-            "ls-files",
-            "-z",
-            "-o",
-            "-i",
-            "--exclude-standard",
-            "--directory",
-        ];
-        let listed = names(&self.run(from, &words, &[], None)?);
+    /// The files in a working tree that version control ignores.
+    pub fn ignored(&self, folder: &Path) -> Result<Vec<String>, GitError> {
+        Ok(names(&self.run(folder, &IGNORED, &[], None)?))
+    }
+
+    /// Copies ignored files from one working tree into another, except some. Files that a link would put outside the target
+    /// are left out.
+    pub fn bring_ignored(&self, from: &Path, to: &Path, except: &[String]) -> Result<(), GitError> {
+        let mut words = IGNORED.to_vec();
+        // Whole folders are copied faster.
+        words.extend(except.is_empty().then_some("--directory"));
+        let mut listed = names(&self.run(from, &words, &[], None)?);
+        listed.retain(|name| !except.contains(name));
         let is_inside = |name: &&String| {
             let mut above = Path::new(name.as_str()).ancestors().skip(1);
             let nearest = above.find_map(|folder| {
@@ -439,8 +444,7 @@ impl Git {
         captured: &mut CapturedTree,
     ) -> Result<(), GitError> {
         let index = index.to_string_lossy();
-        let words = ["ls-files", "-z", "-o", "-i", "--exclude-standard"];
-        let listed = self.run(folder, &words, &[("GIT_INDEX_FILE", &*index)], None)?;
+        let listed = self.run(folder, &IGNORED, &[("GIT_INDEX_FILE", &*index)], None)?;
         let is_apart = |name: &[u8]| {
             apart.iter().any(|path| {
                 let rest = name.strip_prefix(path.as_bytes());

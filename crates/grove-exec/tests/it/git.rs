@@ -82,7 +82,10 @@ fn everything(scene: &Scene, used: &Path) -> Vec<(&'static str, bool)> {
     done.push(("unmerged", git.unmerged(top).is_ok()));
     done.push(("tracked", git.tracked(top, &["a.txt".to_owned()]).is_ok()));
     let files = git.files_of(top, head);
-    done.push(("files_of", files.is_ok_and(|files| files.contains("a.txt"))));
+    done.push((
+        "files_of",
+        files.is_ok_and(|files| files.names.contains("a.txt")),
+    ));
     let now = git.tree(used, &scratch, &[]).ok().flatten();
     done.push(("tree", now.is_some()));
     let now = now.unwrap_or_else(|| head.clone());

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use grove_testkit::hostile_repositories::{hostile_repositories, marks_in};
 use grove_testkit::model_server::{ModelServer, Reply};
+use grove_testkit::needs;
 use grove_testkit::session::Session;
 use serde_json::{Value, json};
 
@@ -182,6 +183,154 @@ fn no_child_decides_about_what_a_check_relies_on_however_it_is_named() {
         let run = acceptance_of(&session, pass, &asked);
         assert_eq!(run["acceptance"], acceptance, "{protect:?}: {run}");
     }
+}
+
+/// A script that tells right from wrong, with the ends of lines of another system: a shell passes over some of its commands.
+const WITH_OTHER_ENDS: &str = "#x\nset -e\ngrep -q right /dev/null\necho fine\n";
+/// What makes a script pass when it runs: it is read as it goes.
+const REWRITES: &str = "t = open('check.sh').read(); f = open('check.sh', 'r+'); f.write(t.replace('exit 1', 'exit 0')); f.close()";
+/// The same, and puts everything back but the time of the change.
+const RESTORES: &str = "import os, subprocess, time\ns = os.stat('check.sh'); t = open('check.sh').read()\n\
+def write(text):\n    f = open('check.sh', 'r+'); f.write(text); f.close()\n\
+write(t.replace('grep -q right answer || exit 1', 'python3 tool.py back;:;exit 0  ') if len(os.sys.argv) < 2 else t.replace('python3 tool.py back;:;exit 0  ', 'grep -q right answer || exit 1'))\n\
+os.utime('check.sh', ns=(s.st_atime_ns, s.st_mtime_ns))";
+
+#[test]
+fn no_child_decides_by_the_form_the_name_or_the_moment_of_a_file() {
+    needs![Python];
+    let other_ends =
+        "printf '#x\\r\\nset -e\\r\\ngrep -q right /dev/null\\r\\necho fine\\r\\n' > check.sh";
+    let in_other_letters = "printf 'check.sh text working-tree-encoding=UTF-7\\n' > .gitattributes; \
+        printf '+%s-\\nexit 0\\n' $(printf 'false || exit 1' | iconv -t UTF-16BE | base64 -w0 | tr -d =) > check.sh";
+    let exchanged = "b=$(git rev-parse HEAD:check.sh); n=$(echo exit 0 | git hash-object -w --stdin); \
+        at() { echo .git/objects/$(echo $1 | cut -c1-2)/$(echo $1 | cut -c3-); }; cp -f $(at $n) $(at $b); echo exit 0 > check.sh";
+    let exchanged_folder = "b=$(git rev-parse HEAD^{tree}); echo exit 0 > check.sh; git add -A; n=$(git write-tree); \
+        at() { echo .git/objects/$(echo $1 | cut -c1-2)/$(echo $1 | cut -c3-); }; cp -f $(at $n) $(at $b)";
+    let failing = "false || exit 1\nexit 0\n";
+    let with_tool = "python3 tool.py\ngrep -q right answer || exit 1\n";
+    let sources = "test -f tests/more.sh && . tests/more.sh\nfalse\n";
+    let pinned = json!(["tests/**"]);
+    let mut faults = Vec::new();
+    for (what, files, task, check, protect) in [
+        (
+            "ends of lines by attributes",
+            [("check.sh", WITH_OTHER_ENDS), ("x", "")],
+            &format!("echo 'check.sh text eol=crlf' > .gitattributes; {other_ends}"),
+            "bash check.sh",
+            None,
+        ),
+        (
+            "the same where the check has a tree of its own",
+            [("check.sh", WITH_OTHER_ENDS), ("tests/run.sh", "true\n")],
+            &"echo 'check.sh text eol=crlf' > .gitattributes; echo >> tests/run.sh".to_owned(),
+            "bash check.sh",
+            None,
+        ),
+        (
+            "ends of lines by a setting",
+            [("check.sh", WITH_OTHER_ENDS), ("x", "")],
+            &format!("git config core.autocrlf true; {other_ends}"),
+            "bash check.sh",
+            None,
+        ),
+        (
+            "other letters",
+            [("check.sh", failing), ("x", "")],
+            &in_other_letters.to_owned(),
+            "sh check.sh",
+            None,
+        ),
+        (
+            "a new file that is ignored",
+            [("tests/run.sh", sources), ("x", "")],
+            &"echo 'exit 0' > tests/more.sh; echo tests/more.sh > .gitignore".to_owned(),
+            "sh tests/run.sh",
+            Some(&pinned),
+        ),
+        (
+            "a new file that is ignored in secret",
+            [("tests/run.sh", sources), ("x", "")],
+            &"echo 'exit 0' > tests/more.sh; echo tests/more.sh > .git/info/exclude".to_owned(),
+            "sh tests/run.sh",
+            Some(&pinned),
+        ),
+        (
+            "a new file that is ignored, where the check has a tree of its own",
+            [("tests/run.sh", sources), ("tests/x", "")],
+            &"echo 'exit 0' > tests/more.sh; echo tests/more.sh > .gitignore; echo x > tests/x"
+                .to_owned(),
+            "sh tests/run.sh",
+            Some(&pinned),
+        ),
+        (
+            "a script behind a link",
+            [
+                ("scripts/real.sh", failing),
+                ("check.sh", "-> scripts/real.sh"),
+            ],
+            &"echo true > scripts/real.sh".to_owned(),
+            "sh check.sh",
+            None,
+        ),
+        (
+            "a script behind a linked folder",
+            [("scripts/real.sh", failing), ("bin", "-> scripts")],
+            &"echo true > scripts/real.sh".to_owned(),
+            "sh bin/real.sh",
+            None,
+        ),
+        (
+            "a script that is changed while it runs",
+            [("check.sh", with_tool), ("tool.py", "")],
+            &format!("echo \"{REWRITES}\" > tool.py"),
+            "bash check.sh",
+            None,
+        ),
+        (
+            "a script that is changed while it runs, and back",
+            [("check.sh", with_tool), ("tool.py", "")],
+            &format!("cat > tool.py <<'END'\n{RESTORES}\nEND"),
+            "bash check.sh",
+            None,
+        ),
+        (
+            "another content under the name of an object",
+            [("check.sh", failing), ("x", "")],
+            &exchanged.to_owned(),
+            "sh check.sh",
+            None,
+        ),
+        (
+            "another content under the name of a folder",
+            [("check.sh", failing), ("x", "")],
+            &exchanged_folder.to_owned(),
+            "sh check.sh",
+            None,
+        ),
+    ] {
+        let (_server, session) = super::graphs::scene(move |task, turns| match turns {
+            0 => bash(task),
+            _ => Reply::text("Done."),
+        });
+        for (name, text) in files {
+            match text.strip_prefix("-> ") {
+                Some(target) => session.link(format!("project/{name}"), target),
+                None => session.file(format!("project/{name}"), text),
+            };
+        }
+        git(&session, "init -q -b main");
+        git(&session, "add -A");
+        git(&session, "commit -q -m first");
+        let mut asked = json!({ "verify": [check] });
+        if let Some(protect) = protect {
+            asked["protect"] = protect.clone();
+        }
+        let run = acceptance_of(&session, task, &asked);
+        if run["acceptance"] != "rejected" || run["state"] != "complete" {
+            faults.push(format!("{what}: {} {}", run["state"], run["acceptance"]));
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
 }
 
 #[test]
