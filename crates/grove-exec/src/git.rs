@@ -25,7 +25,7 @@ pub use guard::GuardedRepository;
 pub use merging::MergedPatches;
 use repository::Repository;
 use settings::Settings;
-pub use working_tree::{Bringing, CapturedSubmodule, CapturedTree};
+pub use working_tree::{Bringing, CapturedSubmodule, CapturedTree, SubmoduleFiles};
 
 /// The most bytes that one command may print.
 const MOST_OUTPUT: u64 = 256 << 20;
@@ -65,6 +65,9 @@ pub enum GitError {
     /// The address is of a form from which nothing is fetched.
     #[error("nothing is fetched from {0}: {1}")]
     Address(String, &'static str),
+    /// A submodule cannot be compared with its commit.
+    #[error("the submodule {0} has no repository of its own any more")]
+    NoSubmodule(String),
     /// Another content is stored under the name of an object.
     #[error("the content of the object {0} was exchanged in the repository")]
     Exchanged(String),

@@ -121,8 +121,16 @@ impl Verifying<'_> {
         };
         let comparable = git.require_comparable(folder, &trees.before, &trees.now);
         comparable.map_err(said)?;
-        let before = git.files_of(folder, &trees.before).map_err(said)?;
+        let mut before = git.files_of(folder, &trees.before).map_err(said)?;
+        let inner = git.submodule_files(&place.top, &trees.before, scratch);
+        let inner = inner.map_err(said)?;
+        before.names.extend(inner.names);
         let protection = Protection::new(contract, &place.below, &before);
+        if let Some(file) = protection.protected(&inner.changed).first() {
+            return Err(format!(
+                "{file} is not as in the commit of its submodule: commit it there, or say with `protect` what is protected"
+            ));
+        }
         let mut touched = protection.protected(changed);
         // What version control ignores now and did not ignore before may be what a check relies on.
         if changed.iter().any(|file| file.ends_with(IGNORING)) {

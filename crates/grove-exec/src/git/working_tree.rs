@@ -1,6 +1,7 @@
 //! Working trees beside the repository's own: made, set up, captured, removed. Changes in a submodule that is checked out
 //! in one are captured as a patch of their own.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -51,6 +52,15 @@ pub struct CapturedSubmodule {
     pub files: u64,
     /// New files that version control ignores there, as a tar archive.
     pub ignored: Option<Vec<u8>>,
+}
+
+/// The files of submodules.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SubmoduleFiles {
+    /// Every file that the submodules' commits have.
+    pub names: BTreeSet<String>,
+    /// Those that are new, changed or gone.
+    pub changed: Vec<String>,
 }
 
 /// The way in which a file of the repository comes into a working tree.
@@ -158,7 +168,7 @@ impl Git {
             Bringing::Link => ("ln", &["-s", "-T", "--"][..]),
             Bringing::Copy => ("cp", &["-a", "-T", "--reflink=auto", "--"][..]),
         };
-        let mut command = Command::new(name);
+        let mut command = self.tool(name);
         command.args(words).arg(from).arg(to);
         finish(command, name, None, MOST_SAID).map(|_| ())
     }
@@ -168,14 +178,15 @@ impl Git {
         Ok(names(&self.run(folder, &IGNORED, &[], None)?))
     }
 
-    /// Copies ignored files from one working tree into another, except some. Files that a link would put outside the target
-    /// are left out.
+    /// Copies ignored files from one working tree into another, except some, and what is checked out of submodules. Files that
+    /// a link would put outside the target are left out.
     pub fn bring_ignored(&self, from: &Path, to: &Path, except: &[String]) -> Result<(), GitError> {
         let mut words = IGNORED.to_vec();
         // Whole folders are copied faster.
         words.extend(except.is_empty().then_some("--directory"));
         let mut listed = names(&self.run(from, &words, &[], None)?);
         listed.retain(|name| !except.contains(name));
+        listed.extend(self.submodules(from)?.into_iter().map(|(path, _)| path));
         let is_inside = |name: &&String| {
             let mut above = Path::new(name.as_str()).ancestors().skip(1);
             let nearest = above.find_map(|folder| {
@@ -187,7 +198,7 @@ impl Git {
         };
         let listed: Vec<&String> = listed.iter().filter(is_inside).collect();
         for some in listed.chunks(MOST_NAMED) {
-            let mut copy = Command::new("cp");
+            let mut copy = self.tool("cp");
             copy.args(["-a", "--reflink=auto", "--parents", "--"]);
             copy.args(some).arg(to).current_dir(from);
             finish(copy, "cp", None, MOST_SAID)?;
@@ -197,9 +208,16 @@ impl Git {
 
     /// Unpacks an archive of ignored files into a folder.
     pub fn unpack(&self, folder: &Path, archive: &[u8]) -> Result<(), GitError> {
-        let mut tar = Command::new("tar");
+        let mut tar = self.tool("tar");
         tar.arg("-C").arg(folder).args(["-xf", "-"]);
         finish(tar, "tar", Some(archive), MOST_SAID).map(|_| ())
+    }
+
+    /// A program beside git, which is found where git is.
+    fn tool(&self, name: &str) -> Command {
+        let mut command = Command::new(name);
+        command.env_clear().envs(self.environment.iter().cloned());
+        command
     }
 
     /// Captures the changes in a working tree since a commit, except the paths in `apart`, which are given from its top.
@@ -436,6 +454,34 @@ impl Git {
         Ok(checked_out.map(with_folder).collect())
     }
 
+    /// The files of the submodules of a tree, and those of them that are not as in the submodules' commits, by path from the
+    /// top. One whose repository is gone or another one cannot be compared, which is an error.
+    pub fn submodule_files(
+        &self,
+        top: &Path,
+        tree: &str,
+        scratch: &Path,
+    ) -> Result<SubmoduleFiles, GitError> {
+        let mut all = SubmoduleFiles::default();
+        for (commit, path) in self.links(top, tree)? {
+            let inner = top.join(&path);
+            if files::entries(&inner, 1).is_empty() {
+                continue;
+            }
+            if !self.is_top(top, &path) || !self.is_own_repository(top, &inner) {
+                return Err(GitError::NoSubmodule(path));
+            }
+            let index = scratch.join("submodule-index");
+            let now = self.tree_now(&inner, &commit, &index, &[])?;
+            let from_top = |name: &String| format!("{path}/{name}");
+            let before = self.files_of(&inner, &commit)?;
+            all.names.extend(before.names.iter().map(from_top));
+            let changed = self.changed(&inner, &commit, &now)?;
+            all.changed.extend(changed.iter().map(from_top));
+        }
+        Ok(all)
+    }
+
     fn take_ignored(
         &self,
         folder: &Path,
@@ -461,7 +507,7 @@ impl Git {
         if ignored.is_empty() {
             return Ok(());
         }
-        let mut tar = Command::new("tar");
+        let mut tar = self.tool("tar");
         tar.arg("-C").arg(folder);
         tar.args(["--null", "--verbatim-files-from", "-T", "-", "-cf", "-"]);
         match finish(tar, "tar", Some(&ignored), MOST_IGNORED) {

@@ -334,6 +334,83 @@ fn no_child_decides_by_the_form_the_name_or_the_moment_of_a_file() {
 }
 
 #[test]
+fn no_child_decides_about_what_a_check_relies_on_in_a_submodule() {
+    for (task, check, acceptance) in [
+        ("true", "sh tests/run.sh", "verified"),
+        ("echo wrong > answer", "sh tests/run.sh", "rejected"),
+        (
+            "echo wrong > answer; echo true > tests/run.sh",
+            "sh tests/run.sh",
+            "rejected",
+        ),
+        (
+            "echo wrong > answer; echo true > tests/run.sh; git -C tests commit -qam cheat",
+            "sh tests/run.sh",
+            "rejected",
+        ),
+        (
+            "echo wrong > answer; echo true > tests/run.sh; rm tests/.git",
+            "sh tests/run.sh",
+            "rejected",
+        ),
+        (
+            "echo wrong > answer; cd tests; echo true > run.sh; rm .git; git init -q; git add -A; git commit -qm cheat",
+            "sh tests/run.sh",
+            "rejected",
+        ),
+        // The check has a tree of its own, with the submodule in it.
+        (
+            "echo false > check.sh",
+            "sh check.sh && sh tests/run.sh",
+            "verified",
+        ),
+    ] {
+        let (_server, session) = workers();
+        session.file("far/run.sh", "grep -q right answer\n");
+        super::worktrees::git_in(&session, "far", "init -q -b main");
+        super::worktrees::git_in(&session, "far", "add -A");
+        super::worktrees::git_in(&session, "far", "commit -q -m first");
+        session.file("project/answer", "right\n");
+        session.file("project/check.sh", "true\n");
+        git(&session, "init -q -b main");
+        git(
+            &session,
+            "-c protocol.file.allow=always submodule --quiet add ../far tests",
+        );
+        git(&session, "add -A");
+        git(&session, "commit -q -m first");
+        let identity = "export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@x GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x@x";
+        let task = format!("{identity}; {task}");
+        let run = acceptance_of(&session, &task, &json!({ "verify": [check] }));
+        assert_eq!(run["acceptance"], acceptance, "{task}: {check}: {run}");
+    }
+}
+
+#[test]
+fn no_program_is_taken_from_a_folder_of_the_work() {
+    let (_server, session) = workers();
+    let usual = grove_testkit::session::PATH;
+    let session = session.with_env("PATH", format!("./bin:.:{usual}"));
+    session.file("project/a.txt", "one\n");
+    session.file("project/tests/run.sh", "true\n");
+    git(&session, "init -q -b main");
+    git(&session, "add -A");
+    git(&session, "commit -q -m first");
+    let task = "mkdir bin; for name in git cp tar ln sh; do \
+        printf '#!/bin/sh\\ntouch '$PWD'/ran-'$name'; PATH=/usr/bin:/bin; exec '$name' \"$@\"\\n' > bin/$name; chmod +x bin/$name; cp bin/$name .; done; \
+        echo >> tests/run.sh; echo ignored > .gitignore; touch ignored";
+    for more in [
+        &["--verify", "sh tests/run.sh"][..],
+        &["--worktree", "--include-changes"],
+    ] {
+        session.grove([&["run", "worker", task], more].concat());
+    }
+    let ran: Vec<String> = session.entries("project");
+    let ran: Vec<&String> = ran.iter().filter(|name| name.starts_with("ran-")).collect();
+    assert!(ran.is_empty(), "{ran:?}");
+}
+
+#[test]
 fn a_check_in_a_tree_of_its_own_has_what_version_control_ignores() {
     let (_server, session) = with_checks();
     session.file("project/.gitignore", "built/\n");
