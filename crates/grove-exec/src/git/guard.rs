@@ -201,14 +201,24 @@ impl Git {
         let Ok(now) = Settings::of_file(path, &self.environment) else {
             return Ok(true);
         };
-        let before = before.map_or(&b""[..], Deciding::text);
-        let before = Settings::of_text(before, &self.environment)?;
+        let text = before.map_or(&b""[..], Deciding::text);
+        let text = Settings::of_text(text, &self.environment)?;
+        // The repository of a new submodule says where its working tree is.
+        let is_its_tree = |key: &str, value: Option<&str>| {
+            let own = path
+                .parent()
+                .filter(|_| key == "core.worktree" && before.is_none());
+            own.zip(value)
+                .is_some_and(|(own, tree)| leads_back(own, tree))
+        };
         let of = |settings: &Settings| -> BTreeSet<(String, Option<String>)> {
-            let entries = settings.entries().filter(|(key, _)| !is_harmless(key));
+            let entries = settings.entries();
+            let entries =
+                entries.filter(|(key, value)| !is_harmless(key) && !is_its_tree(key, *value));
             let owned = entries.map(|(key, value)| (key.to_owned(), value.map(str::to_owned)));
             owned.collect()
         };
-        Ok(!of(&now).is_subset(&of(&before)))
+        Ok(!of(&now).is_subset(&of(&text)))
     }
 
     /// Everything that decides something, in a repository and in those of its submodules.
@@ -239,11 +249,12 @@ impl Git {
             ..Asked::default()
         };
         let listed = names(&self.look(repository, &repository.top, asked)?);
+        let modules = [&repository.common, &repository.own].map(|own| own.join("modules"));
         for path in listed.iter().filter_map(|entry| submodule_of(entry)) {
             let folder = repository.top.join(path);
             let found = Repository::find(&folder, &[]).filter(|found| found.top == folder);
             let is_kept_here = |own: &Path| {
-                own == folder.join(".git") || own.starts_with(repository.common.join("modules"))
+                own == folder.join(".git") || modules.iter().any(|kept| own.starts_with(kept))
             };
             let Some(found) = found.filter(|found| is_kept_here(&found.own)) else {
                 // What it leads to is no business of this repository.
@@ -344,6 +355,13 @@ impl Everything {
         let found = Deciding::at(&path);
         self.found.extend(found.map(|found| (path, found)));
     }
+}
+
+/// Returns true if the `.git` of a working tree that a repository names leads to that repository.
+fn leads_back(own: &Path, tree: &str) -> bool {
+    let tree = files::real(&own.join(tree));
+    let found = tree.and_then(|tree| Repository::find(&tree, &[]).filter(|it| it.top == tree));
+    found.is_some_and(|found| Some(found.own) == files::real(own))
 }
 
 /// Returns what is at the path of a `.git`, if it is no folder.

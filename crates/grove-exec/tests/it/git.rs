@@ -633,9 +633,19 @@ fn what_honest_work_does_in_a_repository_is_left() {
             "git tag -m x one; git notes add -m x; git stash -q",
         ),
         ("a repository inside", "git init -q built/thing"),
+        (
+            "a submodule",
+            "git -c protocol.file.allow=always submodule --quiet add ../far inner; git commit -qm inner",
+        ),
+        (
+            "a submodule of another tree",
+            "git -c protocol.file.allow=always submodule --quiet add ../far inner; git commit -qm inner; git worktree add -q ../new; \
+             cd ../new; git -c protocol.file.allow=always submodule --quiet update --init",
+        ),
         ("nothing", "git gc -q; git status"),
     ] {
         let scene = Scene::new();
+        scene.repository("far", &[("l.txt", "one\n")]);
         scene.repository("project", &[("a.txt", "one\n")]);
         let guarded = scene.git().guard(&scene.path("project")).unwrap();
         let mut shell = Command::new("/bin/sh");
