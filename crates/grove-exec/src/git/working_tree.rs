@@ -373,7 +373,7 @@ impl Git {
         let mut all = CheckedOutSubmodules::default();
         for (commit, path) in self.links(folder, base)? {
             let inner = folder.join(&path);
-            if rustix::fs::lstat(inner.join(".git")).is_err() {
+            if files::entries(&inner, 1).is_empty() {
                 continue;
             }
             if !self.is_top(folder, &path) || !self.is_own_repository(folder, &inner) {
