@@ -115,6 +115,51 @@ fn what_a_child_or_a_check_leaves_for_git_is_put_back() {
     }
 }
 
+/// What a child or a check does so that the person's next git runs `touch ran`, in other places than the configuration.
+const ELSEWHERE: [&str; 4] = [
+    "mkdir .git/evil; cp -r .git/objects .git/refs .git/HEAD .git/evil; MONITOR > .git/evil/config; echo evil > .git/commondir",
+    "git config extensions.worktreeConfig true; MONITOR > .git/worktrees/other/config.worktree",
+    "rm -rf .git/hooks; ln -s ../later .git/hooks",
+    "git init -q nested; git -C nested -c user.name=x -c user.email=x commit -q --allow-empty -m x; \
+     MONITOR >> nested/.git/config; git add nested",
+];
+
+#[test]
+fn what_a_child_or_a_check_leaves_for_git_elsewhere_is_put_back_too() {
+    for way in ELSEWHERE {
+        for is_check in [false, true] {
+            let (_server, session) = workers();
+            session.file("project/a.txt", "one\n");
+            git(&session, "init -q -b main");
+            git(&session, "add -A");
+            git(&session, "commit -q -m first");
+            git(&session, "worktree add -q ../other");
+            let ran = session.path("ran").display().to_string();
+            let monitor = format!("printf '[core]\\n\\tfsmonitor = touch {ran}; false\\n'");
+            let way = way.replace("MONITOR", &monitor);
+            let (task, check) = if is_check {
+                ("true", &*way)
+            } else {
+                (&*way, "true")
+            };
+            session.grove(["run", "worker", task, "--verify", check]);
+            // What is put there later by a commit of somebody else.
+            session.file(
+                "project/later/pre-commit",
+                format!("#!/bin/sh\ntouch {ran}\n"),
+            );
+            let hook = session.path("project/later/pre-commit");
+            let program = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(hook, program).unwrap();
+            for folder in ["project", "other"] {
+                super::worktrees::git_in(&session, folder, "status");
+                super::worktrees::git_in(&session, folder, "commit -q --allow-empty -m second");
+            }
+            assert!(!session.has("ran"), "{is_check}: {way}");
+        }
+    }
+}
+
 #[test]
 fn a_working_tree_whose_link_was_exchanged_is_captured_from_its_own_repository() {
     let (_server, session) = repository();
