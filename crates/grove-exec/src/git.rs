@@ -184,14 +184,18 @@ impl Git {
         }
     }
 
-    /// The folders of the repository that a folder is in: the top of its working tree, and the folder with its commits if the
-    /// repository knows the tree. Empty if it is in none.
+    /// The folders of the repository that a folder is in: the top of its working tree, unless the home folder lies in it, and
+    /// the folder with its commits if the repository knows the tree. Empty if it is in none.
     pub fn folders(&self, folder: &Path) -> Vec<PathBuf> {
         let Ok(repository) = self.repository(folder) else {
             return Vec::new();
         };
+        let home = self.environment.iter().find(|(name, _)| name == "HOME");
+        let home = home.and_then(|(_, home)| files::real(Path::new(home)));
+        let is_home = home.is_some_and(|home| home.starts_with(&repository.top));
         let commits = repository.has_this_tree().then_some(repository.common);
-        std::iter::once(repository.top).chain(commits).collect()
+        let top = (!is_home).then_some(repository.top);
+        top.into_iter().chain(commits).collect()
     }
 
     /// The first few files that differ from the commit.

@@ -367,6 +367,9 @@ fn a_tree_that_names_a_repository_does_not_make_that_one_its_own() {
             ("made/config", "[core]\n\tworktree = ..\n"),
         ],
     );
+    // All that a person has may be in a repository; it is not the work that lies there.
+    scene.repository("home", &[(".profile", "x\n"), ("work/a.txt", "x\n")]);
+    assert_eq!(folders("home/work"), [scene.path("home/.git")]);
     for place in ["file", "again", "link", "borrowed", "turned"] {
         assert!(
             scene.git().place(&scene.path(place)).unwrap().is_some(),
