@@ -465,7 +465,7 @@ fn chosen_folder(folder: &Path, given: &Path, is_by_model: bool) -> Result<PathB
     if is_by_model && !grove_fs::files::is_below(&path, folder) {
         return outside();
     }
-    Ok(path)
+    Ok(grove_fs::files::canonical(&path)?)
 }
 
 /// Refuses the home folder and what is above it as the place of children: everything that a person has is there, and what

@@ -121,6 +121,8 @@ pub enum CheckEnd {
     TimedOut,
     /// It could not be started.
     NotStarted(String),
+    /// It ended well enough, which does not count for this reason.
+    Disregarded(String),
 }
 
 /// The result of a check.
@@ -216,6 +218,7 @@ impl std::fmt::Display for CheckEnd {
             Self::Signal(signal) => write!(f, "was ended by signal {signal}"),
             Self::TimedOut => f.write_str("timed out"),
             Self::NotStarted(why) => write!(f, "could not be started: {why}"),
+            Self::Disregarded(why) => write!(f, "ended, which does not count: {why}"),
         }
     }
 }

@@ -528,7 +528,7 @@ mod tests {
             (
                 vec![
                     result("a", CheckEnd::Code(0)),
-                    result("b", CheckEnd::NotStarted("x".to_owned())),
+                    result("b", CheckEnd::Disregarded("x".to_owned())),
                 ],
                 false,
             ),

@@ -326,7 +326,7 @@ mod tests {
         };
         Above {
             parent,
-            folder: child.folder.clone(),
+            folder: grove_fs::files::canonical(&child.folder).unwrap(),
             engine: child.engine.clone(),
             model: None,
             tools: Tools {
@@ -429,7 +429,7 @@ mod tests {
             let mut run = request(&asked);
             let whole = above(&run, &run.children[0]);
             let whole = Above {
-                folder: folder(""),
+                folder: grove_fs::files::canonical(&folder("")).unwrap(),
                 tools: Tools { allowed: TOOLS.iter().map(|row| row.name.to_owned()).collect(), can_write: true },
                 ..whole
             };

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use grove_fs::files;
 use grove_plan::{
     Attempt, Body, CallId, CallOutcome, EffectKind, Fact, NodeId, Outcome, Said, Times,
 };
@@ -17,6 +18,7 @@ use crate::native::{asked_for, asked_for_data};
 use crate::places::RunPlaces;
 use crate::submission::RunRequest;
 use crate::told::Told;
+use crate::tools::require_unlinked;
 
 /// The version of the form.
 const SCHEMA: &str = "grove.session/1";
@@ -31,6 +33,9 @@ pub fn write_session(
     let request: Option<RunRequest> = serde_json::from_str(&run.request).ok();
     let folder = request.and_then(|request| request.session_dir);
     let path = places.session(&run.id, node, folder.as_deref());
+    if let Some(chosen) = folder.filter(|chosen| files::is_there(chosen)) {
+        require_unlinked(&chosen)?;
+    }
     let text = Session::new(store, run, node).text()?;
     let written = grove_fs::append::complete(&path, text.as_bytes());
     written.map_err(|error| format!("{error}: {}", error.source))?;

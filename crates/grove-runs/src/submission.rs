@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use grove_exec::{Program, now};
+use grove_fs::files;
 use grove_model::Provider;
 use grove_plan::{
     Child, Contract, FanOut, GroupRules, Inputs, Limits, MaxOutput, ModelFacts, Node, NodeId,
@@ -509,12 +510,7 @@ fn node(
         fallback_after_writes: request.fallback_after_writes,
         tools,
         skills: request.skills.clone(),
-        place: Place {
-            folder: request.folder.clone(),
-            readable: request.readable.clone(),
-            location_aliases: request.location_aliases.clone(),
-            worktree: request.worktree.clone(),
-        },
+        place: place_of(request),
         limits,
         schema: schema.map(&mut stored),
         output: request.output.clone(),
@@ -545,6 +541,20 @@ fn node(
             })),
         },
     })
+}
+
+/// Returns the place of a child, with what its paths lead to now.
+fn place_of(request: &ChildRequest) -> Place {
+    let real = |path: &PathBuf| files::canonical(path).unwrap_or_else(|_| path.clone());
+    let readable = request.readable.iter();
+    let linked = readable.map(|path| (files::plain(path), real(path)));
+    Place {
+        folder: real(&request.folder),
+        readable: request.readable.clone(),
+        linked: linked.filter(|(path, real)| path != real).collect(),
+        location_aliases: request.location_aliases.clone(),
+        worktree: request.worktree.clone(),
+    }
 }
 
 /// Returns true if an agent with these tools can change files.

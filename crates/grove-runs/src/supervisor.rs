@@ -121,9 +121,12 @@ pub(crate) struct Shared {
 
 impl Supervisor {
     /// Makes this process the supervisor of its surroundings. Must be called within a runtime.
-    pub fn open(options: SupervisorOptions) -> Result<Self, SupervisorError> {
+    pub fn open(mut options: SupervisorOptions) -> Result<Self, SupervisorError> {
         let places = &options.places;
         grove_fs::files::make_closed_folder(places.folder())?;
+        // Paths of its own have no links, so that one in the place of a child's folder is noticed.
+        options.places = RunPlaces::in_state(&grove_fs::files::canonical(places.folder())?);
+        let places = &options.places;
         let lock = Lock::take(&places.supervisor(&options.surroundings), Duration::ZERO);
         let lock = lock.map_err(|_| SupervisorError::Another)?;
         let store = Arc::new(places.open_journal()?);

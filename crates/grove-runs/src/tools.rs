@@ -21,7 +21,7 @@ use crate::data_check::DataCheck;
 use crate::delegation::Delegate;
 use crate::mcp::McpTools;
 use crate::powers::Power;
-pub(crate) use work_folder::WorkFolder;
+pub(crate) use work_folder::{WorkFolder, require_unlinked};
 
 /// The tool through which a child gives a value that meets a schema.
 pub(crate) const STRUCTURED_OUTPUT: &str = "structured_output";

@@ -6,7 +6,8 @@ use grove_exec::{
     Exit, Git, GuardedRepository, Held, Keeper, Order, Sandbox, Seclusion, StopTokens, Why,
     allowed_variables, now,
 };
-use grove_plan::{Check, CheckEnd, CheckResult, Contract, protected_files};
+use grove_fs::stamp::{self, Stamp};
+use grove_plan::{Check, CheckEnd, CheckResult, Contract, Protection};
 use grove_spec::Digest;
 
 use crate::evidence::Trees;
@@ -15,6 +16,8 @@ use crate::supervisor::blocking;
 
 /// The time for one command, if the contract gives none.
 const USUAL_TIME_MS: u64 = 10 * 60 * 1_000;
+/// The files that say what version control ignores.
+const IGNORING: &str = ".gitignore";
 /// The time between asking a command to end and ending it.
 const GRACE_MS: u64 = 200;
 /// The variables for temporary files, and their places below the folder; Go does nothing without a cache that it may
@@ -48,20 +51,24 @@ impl Verifying<'_> {
         changed: Option<&[String]>,
     ) -> Option<(Vec<CheckResult>, Vec<Vec<u8>>)> {
         let (mut results, mut texts) = (Vec::new(), Vec::new());
-        let tree = blocking(|| self.with_pinned_files(contract, changed.unwrap_or_default()));
+        let prepared = blocking(|| self.prepare(contract, changed.unwrap_or_default()));
+        let (prepared, refused) = match prepared {
+            Ok(prepared) => (prepared, None),
+            Err(why) => (Prepared::default(), Some(why)),
+        };
+        let is_in_work = refused.is_none() && prepared.pinned.is_none();
         let scene = CheckScene {
             seclusion: self.seclusion().await,
-            guarded: match &tree {
-                Ok(None) => blocking(|| self.git.guard(&self.folder)),
-                _ => None,
-            },
-            pinned: tree.as_ref().ok().and_then(Option::as_ref),
+            guarded: is_in_work
+                .then(|| blocking(|| self.git.guard(&self.folder)))
+                .flatten(),
+            pinned: prepared.pinned.as_ref(),
         };
         let mut files_now = self.trees.map(|trees| trees.now.clone());
         for check in &contract.verify {
-            let (mut result, printed) = match &tree {
-                Ok(_) => self.check(check, &scene).await,
-                Err(why) => {
+            let (mut result, printed) = match &refused {
+                None => self.check(check, &scene).await,
+                Some(why) => {
                     let end = CheckEnd::NotStarted(why.clone());
                     (result(check, end, 0, b"", &[]), Vec::new())
                 }
@@ -69,14 +76,19 @@ impl Verifying<'_> {
             if self.stop.is_told() {
                 break;
             }
+            let changed = prepared.changed_file();
+            if let Some(file) = changed.filter(|_| check.is_met_by(&result.end)) {
+                let why = format!("{file}, by which it decides, was changed while it ran");
+                result.end = CheckEnd::Disregarded(why);
+            }
             // Changes in a tree of its own go away with that tree.
-            if matches!(tree, Ok(None)) {
+            if is_in_work {
                 result.changed = blocking(|| self.changed_since(&mut files_now));
             }
             results.push(result);
             texts.push(printed);
         }
-        if let Ok(Some(tree)) = &tree {
+        if let Some(tree) = &prepared.pinned {
             blocking(|| {
                 let _ = self.git.remove(&self.folder, &tree.top);
                 let _ = grove_fs::files::remove_folder(&tree.top);
@@ -86,53 +98,63 @@ impl Verifying<'_> {
         (!self.stop.is_told()).then_some((results, texts))
     }
 
-    /// Makes another working tree with the child's files, in which those that it must not decide about are as they were; none
-    /// if it changed none of them.
-    fn with_pinned_files(
-        &self,
-        contract: &Contract,
-        changed: &[String],
-    ) -> Result<Option<PinnedTree>, String> {
+    /// Finds the files that the commands rely on. If the child changed some that it must not decide about, another working
+    /// tree is made with its files, in which those are as they were.
+    fn prepare(&self, contract: &Contract, changed: &[String]) -> Result<Prepared, String> {
         let temporary = grove_fs::files::make_closed_folder(&self.temporary);
         temporary.map_err(|error| error.to_string())?;
         if contract.verify.is_empty() {
-            return Ok(None);
+            return Ok(Prepared::default());
         }
         let Some(trees) = self.trees else {
             return if self.was_seen {
                 Err("the files cannot be compared with those before the child".to_owned())
             } else {
-                Ok(None)
+                Ok(Prepared::default())
             };
         };
         let said = |error: grove_exec::GitError| format!("pinned files: {error}");
-        let place = self.git.place(&self.folder).map_err(said)?;
+        let (git, folder, scratch) = (self.git, &self.folder, &self.temporary);
+        let place = git.place(folder).map_err(said)?;
         let Some(place) = place else {
-            return Ok(None);
+            return Ok(Prepared::default());
         };
-        let before = self.git.files_of(&self.folder, &trees.before);
-        let before = before.map_err(said)?;
-        let touched = protected_files(contract, &place.below, changed, &before);
-        if touched.is_empty() {
-            return Ok(None);
+        let comparable = git.require_comparable(folder, &trees.before, &trees.now);
+        comparable.map_err(said)?;
+        let mut before = git.files_of(folder, &trees.before).map_err(said)?;
+        let inner = git.submodule_files(&place.top, &trees.before, scratch);
+        let inner = inner.map_err(said)?;
+        before.names.extend(inner.names);
+        let protection = Protection::new(contract, &place.below, &before);
+        if let Some(file) = protection.protected(&inner.changed).first() {
+            return Err(format!(
+                "{file} is not as in the commit of its submodule: commit it there, or say with `protect` what is protected"
+            ));
         }
-        let commit = self.git.with_files_of(
-            &self.folder,
-            &trees.now,
-            &trees.before,
-            &touched,
-            &self.temporary,
-        );
-        let top = self.temporary.join("tree");
-        let made = commit.and_then(|commit| self.git.make(&place.top, &commit, &top, None));
-        let made = made.and_then(|()| self.git.bring_ignored(&place.top, &top));
+        let mut touched = protection.protected(changed);
+        // What version control ignores now and did not ignore before may be what a check relies on.
+        if changed.iter().any(|file| file.ends_with(IGNORING)) {
+            touched.extend(protection.protected(&git.ignored(&place.top).map_err(said)?));
+        }
+        let decisive = protection.decisive();
+        if touched.is_empty() {
+            return Ok(Prepared::in_tree(&place.top, &decisive, None));
+        }
+        let top = scratch.join("tree");
+        let made = git.with_files_of(folder, &trees.now, &trees.before, &touched, scratch);
+        let made = made.and_then(|commit| {
+            git.make(&place.top, &commit, &top, None)?;
+            git.require_checked_out(&top, &commit, scratch)?;
+            git.bring_ignored(&place.top, &top, &touched)
+        });
         made.map_err(said)?;
-        Ok(Some(PinnedTree {
+        let pinned = PinnedTree {
             folder: top.join(&place.below),
             instead_of: place.top,
-            top,
+            top: top.clone(),
             files: touched,
-        }))
+        };
+        Ok(Prepared::in_tree(&top, &decisive, Some(pinned)))
     }
 
     /// Returns the files that changed since the last call.
@@ -254,6 +276,41 @@ fn result(
         } else {
             held.join(", ")
         },
+    }
+}
+
+/// The results of getting ready for the commands.
+#[derive(Default)]
+struct Prepared {
+    /// A tree of their own, if the child changed files that they rely on.
+    pinned: Option<PinnedTree>,
+    /// The files by which they decide, as they were before the first of them ran.
+    decisive: Vec<(String, Option<Stamp>)>,
+    /// The top of the tree that has them.
+    top: PathBuf,
+}
+
+impl Prepared {
+    /// Takes the stamps of files in a tree.
+    fn in_tree(top: &Path, decisive: &[String], pinned: Option<PinnedTree>) -> Self {
+        let stamped = decisive.iter().map(|file| {
+            let stamp = stamp::of_path(&top.join(file)).ok();
+            (file.clone(), stamp)
+        });
+        Self {
+            decisive: stamped.collect(),
+            top: top.to_path_buf(),
+            pinned,
+        }
+    }
+
+    /// Returns the first of the files that was written since. A program could put the old content back, but not the time of
+    /// the change.
+    fn changed_file(&self) -> Option<&str> {
+        let now = |file: &str| stamp::of_path(&self.top.join(file)).ok();
+        let mut files = self.decisive.iter();
+        let changed = files.find(|(file, before)| now(file) != *before);
+        changed.map(|(file, _)| file.as_str())
     }
 }
 

@@ -25,7 +25,7 @@ use crate::native::{AnswerFile, ChildEnd, Inbox, NativeChild, NotOurs, append};
 use crate::program::{ProgramChild, Talk};
 use crate::submission::RunRequest;
 use crate::told::{self, Told};
-use crate::tools::{ToolRow, Toolbox, WorkFolder};
+use crate::tools::{ToolRow, Toolbox, WorkFolder, require_unlinked};
 
 /// The time for one call of a tool, if no limit is given.
 const TOOL_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
@@ -73,6 +73,8 @@ impl Shared {
     ) -> Result<Option<ChildEnd>, Cause> {
         let child = loaded.plan.child(&of.node);
         let child = child.ok_or_else(|| input("the plan has no such child"))?;
+        let folder = self.work_folder(loaded, of, child);
+        require_unlinked(&folder).map_err(input)?;
         let git = Git::new(self.options.environment.clone());
         let review = |author: &NodeId| {
             let child = loaded.plan.child(author);
@@ -148,7 +150,7 @@ impl Shared {
                 Self::with_output(end, (child, of), loaded, place, kept).await,
             ))
         };
-        let guarded = self.guarded(child, &git, &self.work_folder(loaded, of, child));
+        let guarded = self.guarded(child, &git, &folder);
         let limits = child.limits.attention.as_ref();
         let end = watched(Box::pin(driven), &log, limits, notice).await;
         let said = guarded.and_then(|guarded| blocking(|| self.guards.release(&git, &guarded)));
@@ -393,7 +395,7 @@ impl Shared {
     ) -> Result<Toolbox, Cause> {
         let run = loaded.id.as_str();
         let folder = self.work_folder(loaded, of, child);
-        let mut work = WorkFolder::new(&folder, &child.place).map_err(input)?;
+        let mut work = WorkFolder::new(folder, &child.place);
         if child.inputs.is_some() {
             let shared = self.options.places.chain_folder(loaded);
             work.share(&shared).map_err(input)?;

@@ -20,7 +20,7 @@ use crate::item_list::{CollectedItems, ItemList};
 use crate::mcp::MCP;
 use crate::native::{Inbox, SentMessage};
 use crate::session_file::write_session;
-use crate::tools::ToolRow;
+use crate::tools::{ToolRow, require_unlinked};
 use crate::verify::Verifying;
 use crate::worktree_setup::SettingUp;
 use crate::worktrees::ChildWorktree;
@@ -320,6 +320,9 @@ impl Shared {
         };
         let places = self.options.places.of_run(run);
         let folder = self.work_folder(&loaded, &of, child);
+        if let Err(why) = require_unlinked(&folder) {
+            return impossible(&why);
+        }
         let git = Git::new(self.options.environment.clone());
         let work = Work {
             store: &self.store,
@@ -372,6 +375,9 @@ impl Shared {
         let Some(child) = loaded.plan.child(node) else {
             return TreeBefore::default();
         };
+        if require_unlinked(&child.place.folder).is_err() {
+            return TreeBefore::default();
+        }
         let scratch = self.options.places.of_run(run).join("look");
         let scratch = scratch.join(crate::worktrees::file_name(node));
         let (git, folder) = (

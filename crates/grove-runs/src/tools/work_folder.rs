@@ -10,7 +10,6 @@ use grove_fs::files;
 use grove_fs::held_folder::{EntryKind, HeldFolder};
 use grove_fs::listing::{self, ListedKind, Listing, ListingBounds};
 use grove_fs::probe_walk::Links;
-use grove_fs::spot::Spot;
 use grove_fs::stamp;
 use grove_plan::{FoundFile, Place as ChildPlace};
 use grove_spec::Digest;
@@ -61,22 +60,29 @@ struct Place {
 }
 
 impl WorkFolder {
-    pub(crate) fn new(folder: &Path, place: &ChildPlace) -> Result<Self, String> {
-        let folder = files::canonical(folder).map_err(|error| error.to_string())?;
+    /// The folders of a place. A path that leads elsewhere than when the run was asked for is left out: another child may
+    /// have put a link there.
+    pub(crate) fn new(folder: PathBuf, place: &ChildPlace) -> Self {
+        let is_as_planned =
+            |it: &ReadableFolder| it.real == *place.linked.get(&it.told).unwrap_or(&it.told);
         let readable = place.readable.iter();
         let readable = readable.filter_map(|path| ReadableFolder::of(path));
-        Ok(Self {
+        Self {
             folder,
-            readable: RwLock::new(readable.collect()),
+            readable: RwLock::new(readable.filter(is_as_planned).collect()),
             location_aliases: place.location_aliases.clone(),
             shared: None,
-        })
+        }
     }
 
     /// Lets the child read and write the folder that the steps of a run share.
     pub(crate) fn share(&mut self, folder: &Path) -> Result<(), String> {
+        if let Some(above) = folder.parent().filter(|above| files::is_there(above)) {
+            require_unlinked(above)?;
+        }
         files::make_folder(folder).map_err(|error| said(&error))?;
-        self.shared = files::canonical(folder).ok();
+        require_unlinked(folder)?;
+        self.shared = Some(folder.to_path_buf());
         Ok(())
     }
 
@@ -160,7 +166,7 @@ impl WorkFolder {
 
     pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         let Place { base, below } = self.place(path, true)?;
-        let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
+        let folder = HeldFolder::unlinked(&base).map_err(|error| said(&error))?;
         folder
             .read(&below, Links::Contain, MOST_READ)
             .map_err(|error| said(&error))
@@ -189,7 +195,7 @@ impl WorkFolder {
 
     pub(crate) fn is_folder(&self, path: &str) -> Result<bool, String> {
         let Place { base, below } = self.place(path, true)?;
-        let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
+        let folder = HeldFolder::unlinked(&base).map_err(|error| said(&error))?;
         let kind = folder
             .entry(&below, Links::Contain)
             .map_err(|error| said(&error))?;
@@ -198,7 +204,7 @@ impl WorkFolder {
 
     pub(crate) fn list(&self, path: &str, most: usize) -> Result<Listing, String> {
         let Place { base, below } = self.place(path, true)?;
-        let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
+        let folder = HeldFolder::unlinked(&base).map_err(|error| said(&error))?;
         let folder = folder
             .folder(&below, Links::Contain)
             .map_err(|error| said(&error))?;
@@ -212,7 +218,7 @@ impl WorkFolder {
         enters: impl Fn(&str, ListedKind) -> bool,
     ) -> Result<Listing, String> {
         let Place { base, below } = self.place(path, true)?;
-        let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
+        let folder = HeldFolder::unlinked(&base).map_err(|error| said(&error))?;
         let folder = folder
             .folder(&below, Links::Contain)
             .map_err(|error| said(&error))?;
@@ -225,8 +231,9 @@ impl WorkFolder {
         if is_of_git(&base.join(&below)) {
             return Err(format!("`{path}` belongs to git and cannot be written"));
         }
-        let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
-        let spot = Spot::beneath(&base, Path::new(&below)).map_err(|error| said(&error))?;
+        let folder = HeldFolder::unlinked(&base).map_err(|error| said(&error))?;
+        let spot = folder.spot(Path::new(&below));
+        let spot = spot.map_err(|error| said(&error))?;
         match folder.read(&below, Links::Contain, MOST_READ) {
             Ok(before) => {
                 match atomic::replace_at(&spot, &before, content).map_err(|error| said(&error))? {
@@ -243,6 +250,20 @@ impl WorkFolder {
             Err(error) => Err(said(&error)),
         }
     }
+}
+
+/// Refuses a folder to which a link leads: a child that works beside it may have put it there, and what is done in the folder
+/// would be done elsewhere.
+pub(crate) fn require_unlinked(folder: &Path) -> Result<(), String> {
+    let real = files::canonical(folder).map_err(|error| said(&error))?;
+    if real == folder {
+        return Ok(());
+    }
+    Err(format!(
+        "a link was put in the place of {}: it leads to {}",
+        folder.display(),
+        real.display()
+    ))
 }
 
 /// Returns true if a file is in a folder that git keeps, or names one. The base has no links and none is followed below it,
@@ -272,13 +293,15 @@ mod tests {
     use super::*;
 
     fn work_in(folder: &Path) -> WorkFolder {
+        let folder = files::canonical(folder).unwrap();
         let place = ChildPlace {
-            folder: folder.to_path_buf(),
+            folder: folder.clone(),
             readable: Vec::new(),
+            linked: BTreeMap::new(),
             location_aliases: BTreeMap::new(),
             worktree: None,
         };
-        WorkFolder::new(folder, &place).unwrap()
+        WorkFolder::new(folder, &place)
     }
 
     #[test]
