@@ -47,6 +47,7 @@ cargo xtask <command>
       [--events 1000] [--runs 10000]
   bench watch                   what watching 1,000 children costs, and when a second terminal shows an event
       [--count 1000] [--events 200] [--seconds 15] [--marks 100] [--program FILE]
+  bench sandbox [--peer FILE]   what honest work takes without the sandbox, in it and as a check; `--as UID` as another user
   bench acceptance              children that are honest and children that are not, beside pi-subagents
   nemesis one                   kill -9 of everybody at every point of one run, on the release build
   nemesis gates                 the same for a run whose work is asked for what is missing, verified and reviewed

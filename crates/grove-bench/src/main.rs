@@ -24,6 +24,7 @@ mod prompt;
 mod reload;
 mod report;
 mod samples;
+mod sandbox;
 mod search;
 mod search_quality;
 mod serve;
@@ -79,12 +80,13 @@ fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("acceptance") => acceptance::run(arguments),
         Some("prompt") => prompt::run(arguments),
         Some("reload") => reload::run(arguments),
+        Some("sandbox") => sandbox::run(arguments),
         Some("search") => search::run(arguments),
         Some("search-quality") => search_quality::run(arguments),
         Some("serve") => serve::run(arguments),
         Some("trust") => trust::run(arguments),
         Some("watch") => watch::run(arguments),
-        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-budget, catalog-hosts, children, graph, journal, prompt, reload, search, search-quality, serve, trust or watch".to_owned()),
+        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-budget, catalog-hosts, children, graph, journal, prompt, reload, sandbox, search, search-quality, serve, trust or watch".to_owned()),
     }
 }
 

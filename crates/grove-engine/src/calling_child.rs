@@ -371,7 +371,7 @@ mod tests {
                         n: 1,
                     },
                 },
-                folder: place,
+                folder: grove_fs::files::canonical(&place).unwrap(),
                 engine: child.engine.to_owned(),
                 model: None,
                 tools: tools.choose(powers.as_ref()).ok()?.tools,
@@ -475,7 +475,7 @@ mod tests {
             };
             let all = TOOLS.iter().map(|row| row.name).chain(["mcp:a/x", "mcp:a/y", "mcp:b/x"]);
             let whole = CallingChild {
-                folder: folder(""),
+                folder: grove_fs::files::canonical(&folder("")).unwrap(),
                 tools: Tools { allowed: all.map(str::to_owned).collect(), can_write: true },
                 ..alone.children[0].clone()
             };

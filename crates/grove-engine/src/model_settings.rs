@@ -26,6 +26,8 @@ pub struct ModelSettings {
     pub mcp: Vec<McpServer>,
     /// True if children's commands run in a sandbox.
     pub is_sandboxed: bool,
+    /// The model of agents that name none.
+    pub usual_model: Option<String>,
 }
 
 impl ModelSettings {
@@ -60,6 +62,7 @@ impl ModelSettings {
                 .map(|(name, entry)| mcp_server(name, &entry.value))
                 .collect(),
             is_sandboxed: settings.run_sandbox.value.as_deref() != Some("off"),
+            usual_model: settings.run_model.value.clone(),
         }
     }
 
@@ -126,7 +129,7 @@ impl ModelSettings {
         if missing.is_empty() {
             return EngineError::finding("no model provider is configured").hints([
                 "set ANTHROPIC_API_KEY or OPENAI_API_KEY, and ANTHROPIC_BASE_URL or OPENAI_BASE_URL for another address".to_owned(),
-                "or name a provider in [providers] of the configuration".to_owned(),
+                "or name a provider in [providers] of the configuration: `grove init` shows an example and writes it if you like".to_owned(),
                 replay,
             ]);
         }

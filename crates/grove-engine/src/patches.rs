@@ -97,7 +97,8 @@ impl ChildPatch {
             return format!("{} {}", self.node, self.agent);
         }
         let nodes = self.with.iter().chain([&self.node]);
-        nodes.map(NodeId::as_str).collect::<Vec<_>>().join(", ")
+        let nodes: Vec<&str> = nodes.map(NodeId::as_str).collect();
+        format!("children {}", nodes.join(", "))
     }
 
     /// The patch as applied; none of it was done if all of it was there already.

@@ -91,9 +91,10 @@ impl Powers {
             .all(|power| self.held.contains(power))
     }
 
-    /// Returns true if a child with these powers may have another one work in a folder, whatever links lead there.
+    /// Returns true if a child with these powers may have another one work in a folder, whatever links lead there. Links in
+    /// the place of the child's own folder are not followed, since others may have put them there.
     pub(crate) fn cover_folder(&self, folder: &Path) -> bool {
-        grove_fs::files::is_below(folder, &self.root)
+        grove_fs::files::canonical(folder).is_ok_and(|real| real.starts_with(&self.root))
     }
 }
 

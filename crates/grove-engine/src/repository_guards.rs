@@ -7,6 +7,9 @@ use std::sync::{Mutex, PoisonError};
 
 use grove_exec::{Git, GuardedRepository};
 
+/// The most files that a sentence names.
+const MOST_NAMED: usize = 20;
+
 /// The folders that tell which working tree of which repository it is.
 type Key = (PathBuf, PathBuf);
 
@@ -58,10 +61,15 @@ pub(crate) fn put_back(git: &Git, guarded: &GuardedRepository) -> Option<String>
     match git.put_back(guarded) {
         Ok(files) if files.is_empty() => None,
         Ok(files) => {
-            let names: Vec<String> = files.iter().map(|it| it.display().to_string()).collect();
+            let names = files.iter().take(MOST_NAMED);
+            let names: Vec<String> = names.map(|it| it.display().to_string()).collect();
+            let more = match files.len().saturating_sub(MOST_NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
             let names = names.join(", ");
             Some(format!(
-                "git would have run what was written here; put back: {names}"
+                "git would have run, or followed, what was written here; put back: {names}{more}"
             ))
         }
         Err(error) => Some(format!("what git would run could not be put back: {error}")),

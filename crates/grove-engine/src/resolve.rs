@@ -118,8 +118,14 @@ pub(crate) fn resolve(
             .unwrap_or(above.is_none() && settings.run_in_background.value);
     let tree = tree_limits(asked, settings, own_timeout);
     let of_folder = found.look.world.run_rules().model_scopes;
-    let first_line = asked.task.lines().next().unwrap_or_default();
-    let title = format!("{}: {first_line}", found.title);
+    // Where the whole has no task, its first child's stands for it.
+    let tasks = [asked.task.as_str(), &found.first_task];
+    let about = tasks.into_iter().find(|task| !task.trim().is_empty());
+    let first_line = about.and_then(|task| task.trim().lines().next());
+    let title = first_line.map_or_else(
+        || found.title.clone(),
+        |line| format!("{}: {line}", found.title),
+    );
     let mut plan = plan_of(run.nodes, &run.bases, background);
     plan.groups = found.groups;
     plan.tree = above.map_or_else(|| tree.clone(), |above| above.tree_below(&tree));
@@ -411,6 +417,8 @@ struct FoundNodes {
     groups: BTreeMap<NodeId, GroupRules>,
     /// The agents in the order of the steps.
     title: String,
+    /// The task of the first child, as it was written.
+    first_task: String,
     texts: BTreeMap<Digest, Vec<u8>>,
     approved: Vec<Approval>,
 }
@@ -453,11 +461,13 @@ fn found_nodes(resolver: &ChildResolver<'_>) -> Result<FoundNodes, EngineError> 
     }
     nodes.extend(reviewers);
     let names: Vec<String> = steps.iter().map(names_of).collect();
+    let first = steps.first().and_then(|step| step.tasks().first());
     Ok(FoundNodes {
         look: resolver.look.clone(),
         nodes,
         groups: layout.groups,
         title: names.join(" → "),
+        first_task: first.and_then(|task| task.task.clone()).unwrap_or_default(),
         texts: resolver.texts.take(),
         approved: resolver.approving.granted(),
     })
@@ -527,7 +537,7 @@ fn chosen_folder(folder: &Path, given: &Path, is_by_model: bool) -> Result<PathB
     if is_by_model && !grove_fs::files::is_below(&path, folder) {
         return outside();
     }
-    Ok(path)
+    Ok(grove_fs::files::canonical(&path)?)
 }
 
 /// Refuses the home folder and what is above it as the place of children: everything that a person has is there, and what

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use grove_fs::FsError;
+use grove_fs::{FsError, files};
 use grove_plan::{Attempt, CallId, CallOutcome, EffectKind, Fact, NodeId, Outcome, Said, Times};
 use grove_store::{LoadedRun, Store, StoreError};
 use serde_json::{Value, json};
@@ -17,6 +17,7 @@ use crate::journal::{RunJournal, node_or_last, parts_of};
 use crate::native::{asked_for, asked_for_data};
 use crate::places::RunPlaces;
 use crate::told::Told;
+use crate::tools::{LinkedFolder, require_unlinked};
 
 /// The version of the form.
 const SCHEMA: &str = "grove.session/1";
@@ -30,6 +31,9 @@ pub(crate) fn write_session(
 ) -> Result<PathBuf, SessionError> {
     let folder = RunEnvelope::read(&run.envelope)?.session_dir;
     let path = places.session(&run.id, node, folder.as_deref());
+    if let Some(chosen) = folder.filter(|chosen| files::is_there(chosen)) {
+        require_unlinked(&chosen)?;
+    }
     let text = Session::new(store, run, node).text()?;
     grove_fs::append::complete(&path, text.as_bytes())?;
     Ok(path)
@@ -46,6 +50,8 @@ pub(crate) enum SessionError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Files(#[from] FsError),
+    #[error(transparent)]
+    Folder(#[from] LinkedFolder),
 }
 
 /// The moment of an event: its number and its time.

@@ -127,6 +127,8 @@ impl Supervisor {
         let surroundings = settings.surroundings();
         let places = RunPlaces::in_state(&environment.state);
         grove_fs::files::make_closed_folder(places.folder())?;
+        // Paths of its own have no links, so that one in the place of a child's folder is noticed.
+        let places = RunPlaces::in_state(&grove_fs::files::canonical(places.folder())?);
         let lock = Lock::take(&places.supervisor(&surroundings), Duration::ZERO);
         let lock = lock.map_err(|_| SupervisorError::Another)?;
         let store = Arc::new(places.open_journal()?);

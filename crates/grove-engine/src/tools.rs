@@ -25,7 +25,7 @@ use crate::error::with_causes;
 use crate::folder_skills::FolderSkills;
 use crate::mcp::McpTools;
 use crate::powers::Power;
-pub(crate) use work_folder::WorkFolder;
+pub(crate) use work_folder::{LinkedFolder, WorkFolder, require_unlinked};
 
 /// The tool through which a child gives a value that meets a schema.
 pub(crate) const STRUCTURED_OUTPUT: &str = "structured_output";

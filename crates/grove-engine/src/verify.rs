@@ -7,7 +7,8 @@ use grove_exec::{
     allowed_variables, now,
 };
 use grove_fs::FsError;
-use grove_plan::{Check, CheckEnd, CheckResult, Contract, protected_files};
+use grove_fs::stamp::{self, Stamp};
+use grove_plan::{Check, CheckEnd, CheckResult, Contract, Protection};
 use grove_spec::Digest;
 
 use crate::error::with_causes;
@@ -18,6 +19,8 @@ use crate::supervisor::blocking;
 
 /// The time for one command, if the contract gives none.
 const USUAL_TIME_MS: u64 = 10 * 60 * 1_000;
+/// The files that say what version control ignores.
+const IGNORING: &str = ".gitignore";
 /// The time between asking a command to end and ending it.
 const GRACE_MS: u64 = 200;
 /// The variables for temporary files, and their places below the folder; Go does nothing without a cache that it may
@@ -51,35 +54,44 @@ impl<'a> Verifying<'a> {
         changed: Option<&[String]>,
     ) -> Option<CheckedWork> {
         let mut checked = CheckedWork::default();
-        let tree = blocking(|| self.with_pinned_files(contract, changed.unwrap_or_default()));
+        let prepared = blocking(|| self.prepare(contract, changed.unwrap_or_default()));
+        let (prepared, refused) = match prepared {
+            Ok(prepared) => (prepared, None),
+            Err(error) => (Prepared::default(), Some(with_causes(&error))),
+        };
+        let is_in_work = refused.is_none() && prepared.pinned.is_none();
         let scene = CheckScene {
             seclusion: self.seclusion().await,
-            guarded: match &tree {
-                Ok(None) => blocking(|| self.at.git.guard(&self.folder)),
-                _ => None,
-            },
-            pinned: tree.as_ref().ok().and_then(Option::as_ref),
+            guarded: is_in_work
+                .then(|| blocking(|| self.at.git.guard(&self.folder)))
+                .flatten(),
+            pinned: prepared.pinned.as_ref(),
         };
         let mut files_now = self.trees.map(|trees| trees.now.clone());
         for check in &contract.verify {
-            let (mut result, printed) = match &tree {
-                Ok(_) => self.check(check, &scene).await,
-                Err(error) => {
-                    let end = CheckEnd::NotStarted(with_causes(error));
+            let (mut result, printed) = match &refused {
+                None => self.check(check, &scene).await,
+                Some(why) => {
+                    let end = CheckEnd::NotStarted(why.clone());
                     (result(check, end, 0, b"", &[]), Vec::new())
                 }
             };
             if self.at.stop.is_told() {
                 break;
             }
+            let changed = prepared.changed_file();
+            if let Some(file) = changed.filter(|_| check.is_met_by(&result.end)) {
+                let why = format!("{file}, by which it decides, was changed while it ran");
+                result.end = CheckEnd::Disregarded(why);
+            }
             // Changes in a tree of its own go away with that tree.
-            if matches!(tree, Ok(None)) {
+            if is_in_work {
                 result.changed = blocking(|| self.changed_since(&mut files_now));
             }
             checked.results.push(result);
             checked.printed.push(printed);
         }
-        if let Ok(Some(tree)) = &tree {
+        if let Some(tree) = &prepared.pinned {
             blocking(|| {
                 let _ = self.at.git.remove(&self.folder, &tree.top);
                 let _ = grove_fs::files::remove_folder(&tree.top);
@@ -89,48 +101,53 @@ impl<'a> Verifying<'a> {
         (!self.at.stop.is_told()).then_some(checked)
     }
 
-    /// Makes another working tree with the child's files, in which those that it must not decide about are as they were; none
-    /// if it changed none of them.
-    fn with_pinned_files(
-        &self,
-        contract: &Contract,
-        changed: &[String],
-    ) -> Result<Option<PinnedTree>, PinError> {
+    /// Finds the files that the commands rely on. If the child changed some that it must not decide about, another working
+    /// tree is made with its files, in which those are as they were.
+    fn prepare(&self, contract: &Contract, changed: &[String]) -> Result<Prepared, PrepareError> {
         grove_fs::files::make_closed_folder(&self.temporary)?;
         if contract.verify.is_empty() {
-            return Ok(None);
+            return Ok(Prepared::default());
         }
         let Some(trees) = self.trees else {
             return if self.at.was_seen() {
-                Err(PinError::NotCompared)
+                Err(PrepareError::NotCompared)
             } else {
-                Ok(None)
+                Ok(Prepared::default())
             };
         };
-        let Some(place) = self.at.git.place(&self.folder)? else {
-            return Ok(None);
+        let (git, folder, scratch) = (&self.at.git, &self.folder, &self.temporary);
+        let Some(place) = git.place(folder)? else {
+            return Ok(Prepared::default());
         };
-        let before = self.at.git.files_of(&self.folder, &trees.before)?;
-        let touched = protected_files(contract, &place.below, changed, &before);
-        if touched.is_empty() {
-            return Ok(None);
+        git.require_comparable(folder, &trees.before, &trees.now)?;
+        let mut before = git.files_of(folder, &trees.before)?;
+        let inner = git.submodule_files(&place.top, &trees.before, scratch)?;
+        before.names.extend(inner.names);
+        let protection = Protection::new(contract, &place.below, &before);
+        if let Some(file) = protection.protected(&inner.changed).first() {
+            return Err(PrepareError::Submodule(file.clone()));
         }
-        let commit = self.at.git.with_files_of(
-            &self.folder,
-            &trees.now,
-            &trees.before,
-            &touched,
-            &self.temporary,
-        )?;
-        let top = self.temporary.join("tree");
-        self.at.git.make(&place.top, &commit, &top, None)?;
-        self.at.git.bring_ignored(&place.top, &top)?;
-        Ok(Some(PinnedTree {
+        let mut touched = protection.protected(changed);
+        // What version control ignores now and did not ignore before may be what a check relies on.
+        if changed.iter().any(|file| file.ends_with(IGNORING)) {
+            touched.extend(protection.protected(&git.ignored(&place.top)?));
+        }
+        let decisive = protection.decisive();
+        if touched.is_empty() {
+            return Ok(Prepared::in_tree(&place.top, &decisive, None));
+        }
+        let top = scratch.join("tree");
+        let commit = git.with_files_of(folder, &trees.now, &trees.before, &touched, scratch)?;
+        git.make(&place.top, &commit, &top, None)?;
+        git.require_checked_out(&top, &commit, scratch)?;
+        git.bring_ignored(&place.top, &top, &touched)?;
+        let pinned = PinnedTree {
             folder: top.join(&place.below),
             instead_of: place.top,
-            top,
+            top: top.clone(),
             files: touched,
-        }))
+        };
+        Ok(Prepared::in_tree(&top, &decisive, Some(pinned)))
     }
 
     /// Returns the files that changed since the last call.
@@ -206,12 +223,9 @@ impl<'a> Verifying<'a> {
             Ok(ended) => {
                 let held = ended.report.held.clone();
                 let end = end_of(ended.report);
-                let note = pinned.map_or_else(String::new, |tree| {
-                    format!("[as before the child: {}]\n", tree.files.join(", "))
-                });
                 let restored = restored.map_or_else(String::new, |said| format!("\n[{said}]\n"));
                 let text = ended.output.text();
-                let printed = format!("{note}{text}{restored}").into_bytes();
+                let printed = format!("{text}{restored}").into_bytes();
                 (end, printed, held)
             }
             Err(error) => {
@@ -219,7 +233,9 @@ impl<'a> Verifying<'a> {
                 (end, Vec::new(), Vec::new())
             }
         };
-        (result(check, end, took, &printed, &held), printed)
+        let mut result = result(check, end, took, &printed, &held);
+        result.as_before = pinned.map_or_else(Vec::new, |tree| tree.files.clone());
+        (result, printed)
     }
 }
 
@@ -230,11 +246,15 @@ pub(crate) struct CheckedWork {
     pub(crate) printed: Vec<Vec<u8>>,
 }
 
-/// The reason why files that a child must not decide about cannot be put back for its checks.
+/// The reason why commands cannot decide about the work of a child.
 #[derive(Debug, thiserror::Error)]
-enum PinError {
+enum PrepareError {
     #[error("the files cannot be compared with those before the child")]
     NotCompared,
+    #[error(
+        "{0} is not as in the commit of its submodule: commit it there, or say with `protect` what is protected"
+    )]
+    Submodule(String),
     #[error("pinned files: {0}")]
     Git(#[from] GitError),
     #[error(transparent)]
@@ -273,11 +293,47 @@ fn result(
         milliseconds,
         output: Digest::of(printed),
         changed: Vec::new(),
+        as_before: Vec::new(),
         sandbox: if held.is_empty() {
             "none".to_owned()
         } else {
             held.join(", ")
         },
+    }
+}
+
+/// The results of getting ready for the commands.
+#[derive(Default)]
+struct Prepared {
+    /// A tree of their own, if the child changed files that they rely on.
+    pinned: Option<PinnedTree>,
+    /// The files by which they decide, as they were before the first of them ran.
+    decisive: Vec<(String, Option<Stamp>)>,
+    /// The top of the tree that has them.
+    top: PathBuf,
+}
+
+impl Prepared {
+    /// Takes the stamps of files in a tree.
+    fn in_tree(top: &Path, decisive: &[String], pinned: Option<PinnedTree>) -> Self {
+        let stamped = decisive.iter().map(|file| {
+            let stamp = stamp::of_path(&top.join(file)).ok();
+            (file.clone(), stamp)
+        });
+        Self {
+            decisive: stamped.collect(),
+            top: top.to_path_buf(),
+            pinned,
+        }
+    }
+
+    /// Returns the first of the files that was written since. A program could put the old content back, but not the time of
+    /// the change.
+    fn changed_file(&self) -> Option<&str> {
+        let now = |file: &str| stamp::of_path(&self.top.join(file)).ok();
+        let mut files = self.decisive.iter();
+        let changed = files.find(|(file, before)| now(file) != *before);
+        changed.map(|(file, _)| file.as_str())
     }
 }
 

@@ -13,18 +13,19 @@ mod look;
 mod merging;
 mod repository;
 mod settings;
+mod whole;
 mod working_tree;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use bounded_command::finish;
+use grove_plan::KnownFiles;
 pub use guard::GuardedRepository;
 pub use merging::MergedPatches;
 use repository::Repository;
 use settings::Settings;
-pub use working_tree::{Bringing, CapturedSubmodule, CapturedTree};
+pub use working_tree::{Bringing, CapturedSubmodule, CapturedTree, SubmoduleFiles};
 
 /// The most bytes that one command may print.
 const MOST_OUTPUT: u64 = 256 << 20;
@@ -64,6 +65,12 @@ pub enum GitError {
     /// The address is of a form from which nothing is fetched.
     #[error("nothing is fetched from {0}: {1}")]
     Address(String, &'static str),
+    /// A submodule cannot be compared with its commit.
+    #[error("the submodule {0} has no repository of its own any more")]
+    NoSubmodule(String),
+    /// Another content is stored under the name of an object.
+    #[error("the content of the object {0} was exchanged in the repository")]
+    Exchanged(String),
     /// The patch of a working tree does not lead to the files that are there.
     #[error("the patch does not lead to the same files")]
     NotTheSame,
@@ -177,13 +184,18 @@ impl Git {
         }
     }
 
-    /// The folders of the repository that a folder is in: the top of its working tree, and the folder with its commits.
-    /// Empty if it is in none.
+    /// The folders of the repository that a folder is in: the top of its working tree, unless the home folder lies in it, and
+    /// the folder with its commits if the repository knows the tree. Empty if it is in none.
     pub fn folders(&self, folder: &Path) -> Vec<PathBuf> {
-        match self.repository(folder) {
-            Ok(repository) => vec![repository.top, repository.common],
-            Err(_) => Vec::new(),
-        }
+        let Ok(repository) = self.repository(folder) else {
+            return Vec::new();
+        };
+        let home = self.environment.iter().find(|(name, _)| name == "HOME");
+        let home = home.and_then(|(_, home)| files::real(Path::new(home)));
+        let is_home = home.is_some_and(|home| home.starts_with(&repository.top));
+        let commits = repository.has_this_tree().then_some(repository.common);
+        let top = (!is_home).then_some(repository.top);
+        top.into_iter().chain(commits).collect()
     }
 
     /// The first few files that differ from the commit.
@@ -301,11 +313,46 @@ impl Git {
         Ok(names(&self.run(folder, &words, &[], None)?))
     }
 
-    /// The files of a tree, by path from the top folder.
-    pub fn files_of(&self, folder: &Path, tree: &str) -> Result<BTreeSet<String>, GitError> {
-        let words = ["ls-tree", "-r", "-z", "--full-tree", "--name-only", tree];
-        let found = names(&self.run(folder, &words, &[], None)?);
-        Ok(found.into_iter().collect())
+    /// The files of a tree, and the targets of its links.
+    pub fn files_of(&self, folder: &Path, tree: &str) -> Result<KnownFiles, GitError> {
+        let words = ["ls-tree", "-r", "-z", "--full-tree", tree];
+        let listed = names(&self.run(folder, &words, &[], None)?);
+        let entries = listed.iter().filter_map(|entry| entry.split_once('\t'));
+        let entries: Vec<(&str, &str)> = entries.collect();
+        let links = entries.iter().filter_map(|(form, path)| {
+            let blob = form.strip_prefix("120000 blob ")?;
+            Some((blob, (*path).to_owned()))
+        });
+        let (blobs, links): (Vec<&str>, Vec<String>) = links.unzip();
+        let targets = self.small_texts(folder, &blobs)?;
+        Ok(KnownFiles {
+            names: entries.iter().map(|(_, path)| (*path).to_owned()).collect(),
+            links: links.into_iter().zip(targets).collect(),
+        })
+    }
+
+    /// The texts of blobs, in their order.
+    fn small_texts(&self, folder: &Path, blobs: &[&str]) -> Result<Vec<String>, GitError> {
+        if blobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let asked = blobs.join("\n").into_bytes();
+        let words = ["cat-file", "--batch=%(objectsize)"];
+        let printed = self.run(folder, &words, &[], Some(&asked))?;
+        let mut texts = Vec::with_capacity(blobs.len());
+        let mut rest = printed.as_slice();
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let (size, after) = rest.split_at(end);
+            // What is not there has a word in the place of its size, and nothing after it.
+            let size = String::from_utf8_lossy(size).parse::<usize>().ok();
+            let text = size
+                .and_then(|size| after.get(1..=size))
+                .unwrap_or_default();
+            texts.push(String::from_utf8_lossy(text).into_owned());
+            let next = size.map_or(1, |size| size + 2);
+            rest = after.get(next..).unwrap_or_default();
+        }
+        Ok(texts)
     }
 
     /// Makes a commit of `tree` in which some files are as in `base`; no branch refers to it.
@@ -317,6 +364,15 @@ impl Git {
         files: &[String],
         scratch: &Path,
     ) -> Result<String, GitError> {
+        if let Some(file) = files
+            .iter()
+            .find(|file| file.contains(char::REPLACEMENT_CHARACTER))
+        {
+            return Err(GitError::File {
+                path: folder.join(file),
+                why: "its name is not UTF-8".to_owned(),
+            });
+        }
         let index = scratch.join("pinned-index");
         let index = index.to_string_lossy();
         let with_index = [("GIT_INDEX_FILE", &*index)];
@@ -456,6 +512,12 @@ fn names(listed: &[u8]) -> Vec<String> {
     entries
         .map(|it| String::from_utf8_lossy(it).into_owned())
         .collect()
+}
+
+/// The path of a submodule, from its entry in a listing of a tree or an index.
+fn submodule_of(entry: &str) -> Option<&str> {
+    let (form, path) = entry.split_once('\t')?;
+    form.starts_with("160000 ").then_some(path)
 }
 
 fn first_line(bytes: &[u8]) -> String {

@@ -19,7 +19,7 @@ pub use bounded_output::{BoundedOutput, OutputBounds};
 pub use clock::now;
 pub use git::{
     AppliedPatch, Bringing, CapturedSubmodule, CapturedTree, Git, GitError, GuardedRepository,
-    MergedPatches, RepositoryPlace,
+    MergedPatches, RepositoryPlace, SubmoduleFiles,
 };
 pub use keeper::{ExecError, Exit, Keeper, Order, ProcessEnd, Report, StopTokens, Why, keep};
 pub use owner::{Liveness, Owner};

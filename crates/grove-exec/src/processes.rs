@@ -17,7 +17,7 @@ pub const KEEPER: &str = "__keeper";
 /// The time between two scans; the second of two that find no process proves the end.
 const BETWEEN_SCANS: Duration = Duration::from_millis(10);
 /// The most bytes of a `/proc` file that are read: an environment may be as large as the kernel lets it be.
-const MOST_READ: usize = 4 << 20;
+pub(crate) const MOST_READ: usize = 4 << 20;
 
 /// A process at the time of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -44,8 +44,8 @@ const KEPT_POWERS: CapabilitySet = CapabilitySet::CHOWN
 /// The restrictions on a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sandbox {
-    /// The folders to which it may write, with everything below them. Devices that swallow or make bytes are always
-    /// open.
+    /// The folders to which it may write, with everything below them: paths without links, so that a link that another
+    /// process has put in the place of a folder opens nothing. Devices that swallow or make bytes are always open.
     pub writes: Vec<PathBuf>,
     /// The restrictions beside writing. With them, those that the kernel cannot enforce are missing from the report; without
     /// them, a tree whose writes the kernel cannot restrict is not started.
@@ -55,9 +55,11 @@ pub struct Sandbox {
 /// The restrictions on a tree beside writing: on files that are not its business, other processes, the network.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seclusion {
-    /// The paths that it may read and run, with everything below.
+    /// The folders that its task is about: paths without links, which it may read and run with everything below.
+    pub work: Vec<PathBuf>,
+    /// The other paths that it may read and run, with everything below.
     pub reads: Vec<PathBuf>,
-    /// The paths that it may not read, even below `reads`, and may not write, wherever they lie.
+    /// The paths that it may not read, even below those above, and may not write, wherever they lie.
     pub hidden: Vec<PathBuf>,
     /// The paths that it may read and not write, wherever they lie: files by which a person's other programs find what they run.
     pub guarded: Vec<PathBuf>,
@@ -144,7 +146,7 @@ pub(crate) fn restrict_this_process(
     if with_view {
         let real = |paths: &[PathBuf]| paths.iter().map(|path| readable::place_of(path)).collect();
         let guarded: Vec<PathBuf> = real(&[&*seclusion.hidden, &*seclusion.guarded].concat());
-        view::restrict(&real(&sandbox.writes), &guarded)?;
+        view::restrict(&sandbox.writes, &guarded)?;
         held.push(Held::Attributes);
     }
     give_up_powers();
@@ -152,6 +154,7 @@ pub(crate) fn restrict_this_process(
     let rules = file_rules::restrict(sandbox).unwrap_or_default();
     let refused = system_calls::Refused {
         network: seclusion.network,
+        shares_with_nobody: with_view,
         holds_sockets: rules.holds_sockets,
         holds_signals: rules.held.contains(&Held::Signals),
         keeper: std::os::unix::process::parent_id(),

@@ -45,6 +45,11 @@ pub fn canonical(path: &Path) -> Result<PathBuf, FsError> {
     std::fs::canonicalize(path).map_err(|error| FsError::new("resolve", path, error))
 }
 
+/// Returns true if no link is on the way to what is at a path.
+pub fn is_unlinked(path: &Path) -> bool {
+    canonical(path).is_ok_and(|real| real == path)
+}
+
 /// Returns true if a folder that is there is another one or lies below it, whatever links lead there.
 pub fn is_below(folder: &Path, top: &Path) -> bool {
     canonical(folder)

@@ -5,13 +5,14 @@ use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, OFlags, SeekFrom};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, SeekFrom};
 use rustix::io::Errno;
 
 use crate::beneath::{self, Links};
 use crate::error::FsError;
 use crate::files;
 use crate::probe_walk::{RootFolder, is_printable};
+use crate::spot::Spot;
 
 /// A folder that is held open.
 #[derive(Debug)]
@@ -45,6 +46,18 @@ impl HeldFolder {
     pub fn open(path: &Path) -> Result<Self, FsError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::open(path, flags, Mode::empty())
+            .map_err(|errno| FsError::new("open", path, errno))?;
+        Ok(Self {
+            folder,
+            path: path.to_path_buf(),
+        })
+    }
+
+    /// Opens a folder to which no link leads.
+    pub fn unlinked(path: &Path) -> Result<Self, FsError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let links = ResolveFlags::NO_SYMLINKS;
+        let folder = rustix::fs::openat2(CWD, path, flags, Mode::empty(), links)
             .map_err(|errno| FsError::new("open", path, errno))?;
         Ok(Self {
             folder,
@@ -100,6 +113,14 @@ impl HeldFolder {
         files::read_open(file.into(), &path, limit)
     }
 
+    /// The place of a file in it, to which no link leads; its folders are made if needed.
+    pub fn spot(&self, below: &Path) -> Result<Spot, FsError> {
+        let path = self.path.join(below);
+        let folder = self.folder.try_clone();
+        let folder = folder.map_err(|error| FsError::new("open", &path, error))?;
+        Spot::in_folder(folder, path, below)
+    }
+
     /// The folders in it, of the first `limit` entries.
     pub fn folder_names(&self, limit: usize) -> Result<FolderNames, FsError> {
         let fail = |errno: Errno| FsError::new("list", &self.path, errno);
@@ -149,7 +170,12 @@ mod tests {
         std::fs::write(root.join("in/file"), "text").unwrap();
         symlink("in", root.join("near")).unwrap();
         symlink("../out", root.join("far")).unwrap();
-        let held = HeldFolder::open(&root).unwrap();
+        let held = HeldFolder::unlinked(&root).unwrap();
+        assert!(HeldFolder::unlinked(&root.join("near")).is_err());
+        assert!(held.spot(Path::new("in/new/file")).is_ok());
+        for path in ["near/file", "far/file", "../out/file"] {
+            assert!(held.spot(Path::new(path)).is_err(), "{path}");
+        }
         for (path, contained) in [
             ("in", true),
             ("near", true),

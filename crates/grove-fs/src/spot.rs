@@ -61,15 +61,30 @@ impl Spot {
 
     fn below(base: &Path, below: &Path, missing: Missing) -> Result<Self, FsError> {
         let path = base.join(below);
+        let opened = rustix::fs::open(base, FOLDER, Mode::empty());
+        let folder = opened.map_err(|errno| FsError::new("open", &path, errno))?;
+        Self::from_folder(folder, path, below, missing)
+    }
+
+    /// The place with this whole path, below a folder that is open.
+    pub(crate) fn in_folder(folder: OwnedFd, path: PathBuf, below: &Path) -> Result<Self, FsError> {
+        Self::from_folder(folder, path, below, Missing::Make)
+    }
+
+    fn from_folder(
+        mut folder: OwnedFd,
+        path: PathBuf,
+        below: &Path,
+        missing: Missing,
+    ) -> Result<Self, FsError> {
         let fail = |errno: Errno| FsError::new("open", &path, errno);
-        let mut folder = rustix::fs::open(base, FOLDER, Mode::empty()).map_err(fail)?;
         for part in below.parent().unwrap_or(Path::new("")) {
             folder = enter(folder.as_fd(), part, missing).map_err(fail)?;
         }
         let name = below.file_name().ok_or_else(|| fail(Errno::INVAL))?;
         Ok(Self {
-            folder,
             name: name.to_owned(),
+            folder,
             path,
             follows: false,
         })

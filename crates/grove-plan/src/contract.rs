@@ -121,6 +121,8 @@ pub enum CheckEnd {
     TimedOut,
     /// It could not be started.
     NotStarted(String),
+    /// It ended well enough, which does not count for this reason.
+    Disregarded(String),
 }
 
 /// The result of a check.
@@ -139,6 +141,9 @@ pub struct CheckResult {
     /// Files of the work that it changed itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
+    /// Files that it relies on and that were put back for it, since the child had changed them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub as_before: Vec<String>,
 }
 
 /// The verdict on a child's work.
@@ -213,6 +218,7 @@ impl std::fmt::Display for CheckEnd {
             Self::Signal(signal) => write!(f, "was ended by signal {signal}"),
             Self::TimedOut => f.write_str("timed out"),
             Self::NotStarted(why) => write!(f, "could not be started: {why}"),
+            Self::Disregarded(why) => write!(f, "ended, which does not count: {why}"),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod commands;
 
 use grove_spec::acceptance::{AcceptanceLevel, Criterion, CriterionSeverity, Evidence};
+use grove_spec::text::first_names;
 use serde::{Deserialize, Serialize};
 
 use crate::contract::{Check, CheckEnd, CheckResult, Contract};
@@ -135,7 +136,14 @@ impl Contract {
             match result {
                 None => missing(format!("{} was not run", check.id)),
                 Some(result) if !seen.rules.are_met(check, &result.end) => {
-                    missing(format!("{} (`{}`) {}", check.id, check.line(), result.end));
+                    let (id, line, end) = (&check.id, check.line(), &result.end);
+                    let with = match result.as_before.as_slice() {
+                        [] => String::new(),
+                        files => {
+                            format!(", using {} as it was before the child", first_names(files))
+                        }
+                    };
+                    missing(format!("{id} (`{line}`) {end}{with}"));
                 }
                 Some(_) => {}
             }
@@ -491,6 +499,7 @@ mod tests {
             output: Digest::of(b""),
             sandbox: "none".to_owned(),
             changed: Vec::new(),
+            as_before: Vec::new(),
         };
         let fine = || result("b", CheckEnd::Code(0));
         for (results, is_fine) in [
@@ -519,7 +528,7 @@ mod tests {
             (
                 vec![
                     result("a", CheckEnd::Code(0)),
-                    result("b", CheckEnd::NotStarted("x".to_owned())),
+                    result("b", CheckEnd::Disregarded("x".to_owned())),
                 ],
                 false,
             ),
@@ -539,6 +548,33 @@ mod tests {
             };
             assert_eq!(contract.findings(&seen).is_empty(), is_fine, "{seen:?}");
         }
+    }
+
+    #[test]
+    fn a_command_that_failed_says_which_files_were_put_back_for_it() {
+        let contract = contract(&json!({"verify": [{"id": "a", "command": "sh a.sh"}]}));
+        let result = CheckResult {
+            id: "a".to_owned(),
+            end: CheckEnd::Code(1),
+            milliseconds: 1,
+            output: Digest::of(b""),
+            sandbox: "none".to_owned(),
+            changed: Vec::new(),
+            as_before: vec!["a.sh".to_owned()],
+        };
+        let seen = Seen {
+            results: vec![result],
+            ..Seen::default()
+        };
+        let texts: Vec<String> = contract
+            .findings(&seen)
+            .iter()
+            .map(|it| it.text().to_owned())
+            .collect();
+        assert_eq!(
+            texts,
+            ["a (`sh a.sh`) ended with code 1, using a.sh as it was before the child"]
+        );
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub use plan::{
     Tools, TreeLimits, Work, WorktreePlan, WorktreeSetup,
 };
 pub use plan_nodes::PlanNodes;
-pub use protection::protected_files;
+pub use protection::{KnownFiles, Protection};
 pub use refused::{Damaged, Refused};
 pub use report::{
     CommandReport, CommandStatus, CriterionReport, CriterionStatus, FoundReport, REPORT_TAG,

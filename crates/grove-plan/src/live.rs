@@ -223,11 +223,8 @@ impl<'a> Looking<'_, 'a> {
                 }
                 steps.push(LiveStep {
                     id: node.id.clone(),
-                    name: fan_out
-                        .child
-                        .label
-                        .as_deref()
-                        .unwrap_or(&fan_out.child.agent),
+                    // A label is written for each item.
+                    name: &fan_out.child.agent,
                     is_group: true,
                     list: Some(known.map_or(PENDING, |node| &node.execution)),
                     children,

@@ -41,18 +41,17 @@ impl Plan {
 }
 
 fn name_of(node: &Node) -> String {
-    let (child, of_each) = match &node.work {
-        Work::Child(child) => (&**child, String::new()),
-        Work::FanOut(it) => (
-            &it.child,
-            match &it.from {
-                Some(from) => format!(" for each of {from}{}, at most {}", it.path, it.max_items),
-                None => format!(" for each of at most {} items", it.max_items),
-            },
-        ),
-    };
-    let name = child.label.as_deref().unwrap_or(&child.agent);
-    format!("{name}{of_each}")
+    match &node.work {
+        Work::Child(child) => child.label.as_ref().unwrap_or(&child.agent).clone(),
+        // A label is written for each item.
+        Work::FanOut(list) => {
+            let (agent, most) = (&list.child.agent, list.max_items);
+            match &list.from {
+                Some(from) => format!("{agent} for each of {from}{}, at most {most}", list.path),
+                None => format!("{agent} for each of at most {most} items"),
+            }
+        }
+    }
 }
 
 /// Escapes a label in quotes: each character that may have a meaning there is written as its number.

@@ -363,10 +363,13 @@ pub struct Tools {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
-    /// The folder in which it works.
+    /// The folder in which it works; without links, so that one that comes into its place later is noticed.
     pub folder: PathBuf,
     /// Folders and files outside it that the child may read: its skills and their index files.
     pub readable: Vec<PathBuf>,
+    /// The places to which links on the way to those paths lead.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub linked: BTreeMap<PathBuf, PathBuf>,
     /// Names with which locations in its catalog begin instead of a folder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub location_aliases: BTreeMap<String, PathBuf>,

@@ -1,7 +1,7 @@
 //! The files that a check relies on: what a child changes in them does not count for the check.
 
-use std::collections::BTreeSet;
-use std::path::{Component, Path};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
 
 use crate::contract::{Check, Contract};
 
@@ -54,43 +54,142 @@ const TOOLS: [(&[&str], &[&str]); 9] = [
 const TEST_FOLDERS: [&str; 5] = ["tests", "test", "__tests__", "spec", "specs"];
 const TEST_NAMES: [&str; 5] = ["test_*", "*_test.*", "*.test.*", "*.spec.*", "*_spec.*"];
 
-/// The changed files that a check must see as they were before the work. All paths are from the top of the repository.
-pub fn protected_files(
-    contract: &Contract,
-    work_folder: &Path,
-    changed: &[String],
-    before: &BTreeSet<String>,
-) -> Vec<String> {
-    let is_protected = |file: &&String| {
-        if let Some(patterns) = &contract.pinned {
-            patterns.iter().any(|pattern| {
-                let from_top = work_folder.join(pattern);
-                matches_from_start(&from_top.to_string_lossy(), file)
-            })
-        } else {
-            let mut checks = contract.verify.iter();
-            checks.any(|check| is_relied_on(check, file, before))
-        }
-    };
-    changed.iter().filter(is_protected).cloned().collect()
+/// The file that says in which form git writes other files.
+const FORMS: &str = ".gitattributes";
+/// The most names by which links make one file known.
+const MOST_NAMES: usize = 64;
+
+/// The files of a repository at one time. All paths are from its top.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KnownFiles {
+    /// Every file and link.
+    pub names: BTreeSet<String>,
+    /// The targets of the links among them, as they are written.
+    pub links: BTreeMap<String, String>,
 }
 
-/// Returns true if a check relies on a file, where the contract names none: a word of the check leads to the file, the file
-/// configures a tool among the words, or it is a test. A script or test that was not there before is part of the work.
-fn is_relied_on(check: &Check, file: &str, before: &BTreeSet<String>) -> bool {
-    let words = words_of(check);
-    if before.contains(file) && (is_test(file) || words.iter().any(|word| leads_to(word, file))) {
-        return true;
+/// The rules by which a contract's commands keep files as they were before the work.
+#[derive(Debug)]
+pub struct Protection<'a> {
+    contract: &'a Contract,
+    /// The folder of the work.
+    work_folder: &'a Path,
+    before: &'a KnownFiles,
+    words: Vec<Word>,
+    /// The links by the paths to which they lead.
+    links: BTreeMap<PathBuf, Vec<&'a str>>,
+}
+
+impl<'a> Protection<'a> {
+    /// The rules of a contract for work in a folder of a repository that had these files.
+    pub fn new(contract: &'a Contract, work_folder: &'a Path, before: &'a KnownFiles) -> Self {
+        let mut links: BTreeMap<PathBuf, Vec<&str>> = BTreeMap::new();
+        for (link, target) in &before.links {
+            if let Some(target) = target_from_top(link, target) {
+                links.entry(target).or_default().push(link);
+            }
+        }
+        Self {
+            words: contract.verify.iter().flat_map(words_of).collect(),
+            contract,
+            work_folder,
+            before,
+            links,
+        }
     }
-    let programs: BTreeSet<&str> = words.iter().map(|word| last_part(&word.text)).collect();
-    let rows = TOOLS
-        .iter()
-        .filter(|(tools, _)| tools.iter().any(|tool| programs.contains(tool)));
-    let mut rows = rows.map(|(_, files)| *files);
-    rows.any(|files| {
-        let mut of_row = files.iter().filter_map(|name| folder_of(file, name));
-        of_row.any(|folder| has_one_of(folder, files, before))
-    })
+
+    /// The changed files that a check must see as they were.
+    pub fn protected(&self, changed: &[String]) -> Vec<String> {
+        let is_protected = |file: &&String| {
+            let names = self.names_of(file);
+            let was_test = self.before.names.contains(*file) && names.iter().any(|it| is_test(it));
+            let is_test = was_test && self.contract.pinned.is_none();
+            self.says_forms(file) || is_test || self.decides(file, &names)
+        };
+        changed.iter().filter(is_protected).cloned().collect()
+    }
+
+    /// The files by which the commands decide, so that none of them may change one: those that the contract names; else
+    /// what the words of the commands lead to, and what the tools among the words read.
+    pub fn decisive(&self) -> Vec<String> {
+        let names = self.before.names.iter();
+        let decisive = names.filter(|file| self.decides(file, &self.names_of(file)));
+        decisive.cloned().collect()
+    }
+
+    /// Returns true for a file that says in which form git writes others, where anything is protected.
+    fn says_forms(&self, file: &str) -> bool {
+        let protects = self
+            .contract
+            .pinned
+            .as_ref()
+            .is_none_or(|it| !it.is_empty());
+        last_part(file) == FORMS && protects && !self.contract.verify.is_empty()
+    }
+
+    fn decides(&self, file: &str, names: &[String]) -> bool {
+        let was_there = self.before.names.contains(file);
+        names.iter().any(|name| match &self.contract.pinned {
+            Some(patterns) => patterns.iter().any(|pattern| {
+                let from_top = self.work_folder.join(pattern);
+                matches_from_start(&from_top.to_string_lossy(), name)
+            }),
+            None => self.is_read(name, was_there),
+        })
+    }
+
+    /// Returns true if a check reads a file, where the contract names none: a word of the check leads to the file, or the file
+    /// configures a tool among the words. A script that was not there before is part of the work.
+    fn is_read(&self, file: &str, was_there: bool) -> bool {
+        if was_there && self.words.iter().any(|word| leads_to(word, file)) {
+            return true;
+        }
+        let is_word = |tool: &&str| self.words.iter().any(|word| last_part(&word.text) == *tool);
+        let rows = TOOLS.iter().filter(|(tools, _)| tools.iter().any(is_word));
+        let mut rows = rows.map(|(_, files)| *files);
+        rows.any(|files| {
+            let mut of_row = files.iter().filter_map(|name| folder_of(file, name));
+            of_row.any(|folder| has_one_of(folder, files, &self.before.names))
+        })
+    }
+
+    /// The names by which a file is known: its own, and those through links to it or to a folder above it.
+    fn names_of(&self, file: &str) -> Vec<String> {
+        let mut names = vec![file.to_owned()];
+        let mut at = 0;
+        while let Some(name) = names
+            .get(at)
+            .map(PathBuf::from)
+            .filter(|_| !self.links.is_empty())
+        {
+            for above in name.ancestors() {
+                let rest = name.strip_prefix(above).unwrap_or(Path::new(""));
+                for link in self.links.get(above).into_iter().flatten() {
+                    let through = Path::new(link).join(rest);
+                    let through = through.to_string_lossy().trim_end_matches('/').to_owned();
+                    if !names.contains(&through) && names.len() < MOST_NAMES {
+                        names.push(through);
+                    }
+                }
+            }
+            at += 1;
+        }
+        names
+    }
+}
+
+/// The path from the top to which a link leads; none if that is outside.
+fn target_from_top(link: &str, target: &str) -> Option<PathBuf> {
+    let mut path = Path::new(link).parent()?.to_path_buf();
+    for part in Path::new(target).components() {
+        match part {
+            Component::Normal(part) => path.push(part),
+            Component::CurDir => {}
+            Component::ParentDir if path.pop() => {}
+            _ => return None,
+        }
+    }
+    Some(path)
 }
 
 /// Returns the folder in which a file has a name of a row.
@@ -118,6 +217,7 @@ fn is_test(file: &str) -> bool {
 }
 
 /// A word of a command that may name a file.
+#[derive(Debug)]
 struct Word {
     text: String,
     /// Set if it begins at a place that is not known here: the root, or the value of a variable or a command.
@@ -270,7 +370,7 @@ fn matches_part(pattern: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    const BEFORE: [&str; 12] = [
+    const BEFORE: [&str; 14] = [
         "check.sh",
         "sub/check.sh",
         "sub/deep/run.sh",
@@ -283,6 +383,8 @@ mod tests {
         "web/x.spec.ts",
         "answer",
         "a/pytest.ini",
+        "scripts/x.sh",
+        "scripts/y.sh",
     ];
 
     fn protected(line: &str, pinned: Option<&[&str]>, changed: &[&str]) -> Vec<String> {
@@ -298,8 +400,55 @@ mod tests {
         .unwrap();
         let owned = |texts: &[&str]| texts.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
         contract.pinned = pinned.map(owned);
-        let before = BEFORE.iter().map(|it| (*it).to_owned()).collect();
-        protected_files(&contract, Path::new(""), &owned(changed), &before)
+        let before = before();
+        Protection::new(&contract, Path::new(""), &before).protected(&owned(changed))
+    }
+
+    fn before() -> KnownFiles {
+        let links = [
+            ("run-all", "sub/deep/run.sh"),
+            ("bin/all", "../scripts"),
+            ("loop", "."),
+        ];
+        let names = BEFORE.iter().copied().chain(links.map(|(name, _)| name));
+        KnownFiles {
+            names: names.map(str::to_owned).collect(),
+            links: links
+                .map(|(link, target)| (link.to_owned(), target.to_owned()))
+                .into(),
+        }
+    }
+
+    #[test]
+    fn a_word_leads_through_links() {
+        for (line, file, is_protected) in [
+            ("sh run-all", "sub/deep/run.sh", true),
+            ("sh bin/all/x.sh", "scripts/x.sh", true),
+            ("cd bin && sh all/x.sh", "scripts/x.sh", true),
+            ("sh loop/loop/check.sh", "check.sh", true),
+            ("sh bin/all/x.sh", "scripts/y.sh", false),
+            ("sh bin/all/x.sh", "scripts/new/x.sh", false),
+        ] {
+            assert_eq!(
+                !protected(line, None, &[file]).is_empty(),
+                is_protected,
+                "{line}: {file}"
+            );
+        }
+        assert_eq!(
+            protected("true", Some(&["bin/**"]), &["scripts/x.sh"]),
+            ["scripts/x.sh"]
+        );
+    }
+
+    #[test]
+    fn the_forms_of_files_are_as_they_were_where_anything_is_protected() {
+        for (pinned, is_protected) in [(None, true), (Some(&["x"][..]), true), (Some(&[]), false)] {
+            for file in [".gitattributes", "deep/.gitattributes"] {
+                let found = protected("true", pinned, &[file]);
+                assert_eq!(!found.is_empty(), is_protected, "{pinned:?}");
+            }
+        }
     }
 
     #[test]

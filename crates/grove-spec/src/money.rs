@@ -21,9 +21,31 @@ pub fn amount(millionths: u64) -> f64 {
     millionths / 1e6
 }
 
+/// An amount for people, with as many digits as say something.
+pub fn in_words(amount: f64) -> String {
+    let digits = match amount {
+        1.0.. => 2,
+        0.000_1.. => 4,
+        _ => 6,
+    };
+    format!("{amount:.digits$}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_amount_in_words_is_short_and_above_zero() {
+        for (given, expected) in [
+            (0.000_024, "0.000024"),
+            (0.031_2, "0.0312"),
+            (0.000_1, "0.0001"),
+            (12.345_678, "12.35"),
+        ] {
+            assert_eq!(in_words(given), expected);
+        }
+    }
 
     #[test]
     fn an_amount_is_above_zero_and_exact_to_a_millionth() {

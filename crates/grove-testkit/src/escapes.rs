@@ -30,13 +30,14 @@ const fn root(name: &'static str, script: &'static str) -> Escape {
     }
 }
 
-/// What every program begins with. `OUTSIDE` and `HOME` are folders, `PID` a process, `TCP` and `UDP` ports, `SOCKET` and
-/// `ABSTRACT` listeners that are nobody's business here; the folder that it runs in is its own.
+/// What every program begins with. `OUTSIDE` and `HOME` are folders, `PID` a process whose number names memory that it shares,
+/// `TCP` and `UDP` ports, `SOCKET`, `DATAGRAMS` and `ABSTRACT` listeners that are nobody's business here; the folder that it runs
+/// in is its own.
 pub const PRELUDE: &str = r"
 import ctypes, os, signal, socket, struct, sys
 OUTSIDE, HOME, PID, TCP, UDP, SOCKET, ABSTRACT = sys.argv[1:8]
 PID, TCP, UDP = int(PID), int(TCP), int(UDP)
-FILE = OUTSIDE + '/file'
+FILE, DATAGRAMS = OUTSIDE + '/file', OUTSIDE + '/datagrams'
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
 def call(number, *arguments):
@@ -280,6 +281,18 @@ call(number(302, 261), PID, 7, limit, 0)
         "socket.socket(socket.AF_UNIX).connect('\\0' + ABSTRACT)",
     ),
     user(
+        "send to a socket with a path by a pair",
+        "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b'x', DATAGRAMS)",
+    ),
+    user(
+        "send to a socket with a path by a pair of another type",
+        "socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW)[0].sendto(b'x', DATAGRAMS)",
+    ),
+    user(
+        "connect one of a pair to a socket with a path",
+        "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)[0].connect(DATAGRAMS)",
+    ),
+    user(
         "talk to the kernel over netlink",
         "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)",
     ),
@@ -292,6 +305,10 @@ call(number(302, 261), PID, 7, limit, 0)
         "socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)",
     ),
     user("shared memory", "call(number(29, 194), 0, 4096, 0o1600)"),
+    user(
+        "the shared memory of a process",
+        "call(number(30, 196), call(number(29, 194), PID, 4096, 0), 0, 0)",
+    ),
     // Round the rules.
     user("io_uring", "call(425, 8, ctypes.create_string_buffer(120))"),
     user("a namespace by unshare", "call(number(272, 97), NEWUSER)"),

@@ -91,9 +91,13 @@ impl Table {
         }
         while let over @ 1.. = widths.iter().sum::<usize>().saturating_sub(room) {
             let wide = widths.iter_mut().zip(&least);
-            let wide = wide.filter(|(width, least)| **width > **least);
-            let (width, least) = wide.max_by_key(|(width, _)| **width)?;
-            *width -= over.min(*width - least);
+            let mut wide: Vec<_> = wide.filter(|(width, least)| **width > **least).collect();
+            wide.sort_by_key(|(width, _)| **width);
+            let (width, least) = wide.pop()?;
+            // No further than to the next one, so that they give way alike.
+            let next = wide.last().map_or(0, |(width, _)| **width);
+            let room_to_give = *width - (*least).max(next);
+            *width -= over.min(room_to_give.max(1));
         }
         Some(widths)
     }
@@ -105,7 +109,18 @@ impl Table {
         std::iter::once(heading).chain(rows).collect()
     }
 
-    /// Rows of the first columns, with the others below each: the last one as it is, those between with their headings.
+    /// The last cell of a row, to stand below the others: with its heading, unless it describes what the row is about.
+    fn last_below(&self, row: &[String]) -> String {
+        match (self.headings.last(), row.last()) {
+            (Some(&"DESCRIPTION"), Some(cell)) => cell.clone(),
+            (Some(heading), Some(cell)) if !cell.is_empty() => {
+                format!("{}: {cell}", heading.to_lowercase())
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// Rows of the first columns, with the others below each.
     fn over_last(&self, widths: &[usize], columns: usize) -> String {
         let headings: Vec<String> = self.headings.iter().map(|it| (*it).to_owned()).collect();
         let mut out = self.line(&headings, widths, true);
@@ -118,8 +133,7 @@ impl Table {
                 .filter(|(_, cell)| !cell.is_empty())
                 .map(|(heading, cell)| format!("{}: {cell}", heading.to_lowercase()))
                 .collect();
-            let last = row.last().map_or("", String::as_str);
-            let under = wrapped(&shorten(last, room * UNDER_LINES), room);
+            let under = wrapped(&shorten(&self.last_below(row), room * UNDER_LINES), room);
             for line in wrapped(&between.join(" "), room).into_iter().chain(under) {
                 out.push_str("    ");
                 out.push_str(&line);
@@ -314,6 +328,27 @@ mod tests {
             40,
             "NAME                  STATE\npdf-with-a-long-name  ok\n    root: user:.agents/skills\n    Reads PDF",
         );
+    }
+
+    #[test]
+    fn what_stands_below_says_what_it_is_unless_it_describes_the_row() {
+        let mut table = Table::new(&["ENGINE", "STATE", "CANNOT"]);
+        table.row(&["one", "installed", "streaming, in-band cancel"]);
+        table.row(&["two", "installed", ""]);
+        let expected = "ENGINE  STATE\none     installed\n    cannot: streaming, in-band\n    cancel\ntwo     installed\n";
+        assert_eq!(shown(&table, 30), expected);
+    }
+
+    #[test]
+    fn columns_that_give_way_give_way_alike() {
+        let mut table = Table::new(&["RUN", "STATE", "WHAT"]);
+        let (state, what) = (
+            "failed because of this ".repeat(4),
+            "worker: a task ".repeat(3),
+        );
+        table.row(&["0abc", &state, &what]);
+        let text = shown(&table, 80);
+        assert_eq!(text.lines().count(), 4, "{text}");
     }
 
     #[test]

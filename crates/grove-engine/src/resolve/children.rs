@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use grove_catalog::agents::Agent;
 use grove_catalog::root::Source;
 use grove_exec::Program;
+use grove_fs::files;
 use grove_plan::{
     AuthorFacts, Child, FanOut, Inputs, Limits, Node, NodeId, Place, PlannedTask, Work,
+    WorktreePlan,
 };
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt_at};
 use grove_skills::run_rules::RunRules;
@@ -116,6 +118,21 @@ impl NamedAgent<'_> {
         aliases
             .map(|alias| (alias.name.clone(), alias.folder.clone()))
             .collect()
+    }
+
+    /// The place of the child, with what its paths lead to now.
+    fn place(&self, worktree: Option<WorktreePlan>) -> Place {
+        let real = |path: &Path| files::canonical(path).unwrap_or_else(|_| path.to_path_buf());
+        let readable = self.readable();
+        let linked = readable.iter();
+        let linked = linked.map(|path| (files::plain(path), real(path)));
+        Place {
+            folder: real(&self.folder),
+            linked: linked.filter(|(path, real)| path != real).collect(),
+            readable,
+            location_aliases: self.location_aliases(),
+            worktree,
+        }
     }
 
     /// The findings about its prompt. A child has no host's prompt that an agent's text could follow: what is stored is
@@ -459,12 +476,7 @@ impl<'a> ChildResolver<'a> {
             fallback_after_writes: file.fallback_after_writes,
             tools: tools.tools,
             skills: named.prompt.prompt.active.clone(),
-            place: Place {
-                folder: named.folder.clone(),
-                readable: named.readable(),
-                location_aliases: named.location_aliases(),
-                worktree: tree.map(|tree| tree.plan),
-            },
+            place: named.place(tree.map(|tree| tree.plan)),
             limits: Limits {
                 attention: child_limits::attention(self.order.request.control.as_ref(), settings),
                 ..child_limits::of(file, settings)

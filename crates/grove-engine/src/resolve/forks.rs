@@ -58,7 +58,7 @@ impl Forked {
     /// The conversation of the launch, which an agent prefers although the request does not name it.
     pub(crate) fn as_preferred(engine: &Engine, launch: Launch<'_>) -> Self {
         let why = match launch {
-            Launch::Terminal => "none was named (`--fork`)".to_owned(),
+            Launch::Terminal => "none was named".to_owned(),
             launch => match forked_from(engine, "", launch) {
                 Ok(history) => {
                     return Self {
@@ -118,7 +118,7 @@ impl ChildResolver<'_> {
         let why = cannot.or_else(|| forked.why_fresh.clone());
         let note = why.filter(|_| prefers_fork(file)).map(|why| {
             format!(
-                "`{agent}` begins with a copy of a conversation where it can; {why}, so it is told its task alone"
+                "`{agent}` prefers to go on from a conversation; {why}, so it knows its task alone"
             )
         });
         Ok((history, note))

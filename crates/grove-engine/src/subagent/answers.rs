@@ -341,6 +341,15 @@ impl RunReport {
         if !matches!(view.acceptance, "none" | REJECTED) {
             let _ = write!(text, " ({})", view.acceptance);
         }
+        for node in &view.nodes {
+            // The reason quotes what the child stated.
+            let why = node.rejected.iter().map(|why| (REJECTED, why));
+            let missing = node.missing.iter().map(|what| ("missing", what));
+            for (what, text_of_it) in why.chain(missing) {
+                let line = visible(&one_line(text_of_it)).into_owned();
+                let _ = write!(text, "\n{} {what}: {line}", one_line(node.id.as_str()));
+            }
+        }
         let has_changes = |node: &&NodeView| node.patch.as_ref().is_some_and(|it| it.files > 0);
         for node in view.nodes.iter().filter(has_changes) {
             let node = one_line(node.id.as_str());

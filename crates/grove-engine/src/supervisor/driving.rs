@@ -25,7 +25,7 @@ use crate::mcp::{McpPlace, McpTools};
 use crate::native::NativeLoop;
 use crate::program::AgentProgram;
 use crate::told::{self, Told};
-use crate::tools::{OwnTree, ToolRow, Toolbox, WorkFolder};
+use crate::tools::{OwnTree, ToolRow, Toolbox, WorkFolder, require_unlinked};
 
 /// The time for one call of a tool, if no limit is given.
 const TOOL_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
@@ -59,6 +59,7 @@ impl Shared {
         let folder = self
             .on_node(&run, &of.node, &started.handles.stop)
             .work_folder();
+        require_unlinked(&folder).map_err(Cause::input)?;
         let is_review = run.plan.reviews(&of.node).is_some();
         let Some(told) = self.told(&run, started.of, epoch).await? else {
             return Ok(None);
@@ -338,10 +339,10 @@ impl Shared {
         chain_dir: &Path,
     ) -> Result<WorkFolder, Cause> {
         let Gathered { run, child, .. } = gathered;
-        let missing = |error: grove_fs::FsError| Cause::input(with_causes(&error));
-        let mut work = WorkFolder::new(&gathered.folder, &child.place).map_err(missing)?;
+        let mut work = WorkFolder::new(gathered.folder.clone(), &child.place);
         if child.inputs.is_some() {
-            work.share(chain_dir).map_err(missing)?;
+            let shared = work.share(chain_dir);
+            shared.map_err(|error| Cause::input(with_causes(&error)))?;
         }
         // The child may read outputs from before a crash, and those from earlier tries of its session.
         for n in 1..=of.n {

@@ -20,7 +20,7 @@ use crate::item_list::{CollectedItems, ItemList};
 use crate::mcp::MCP;
 use crate::node_effect::NodeEffect;
 use crate::session_file::write_session;
-use crate::tools::ToolRow;
+use crate::tools::{ToolRow, require_unlinked};
 use crate::verify::Verifying;
 use crate::worktree_setup::SettingUp;
 
@@ -324,6 +324,9 @@ impl Shared {
             return Some(DoneEffect::impossible("nothing is asked of its work"));
         };
         let at = self.on_node(&loaded, node, stop);
+        if let Err(error) = require_unlinked(&at.work_folder()) {
+            return Some(DoneEffect::impossible(error.to_string()));
+        }
         let (found, trees, facts) = blocking(|| {
             let (found, trees) = (at.report(), at.trees());
             let facts = at.facts(found.report.as_ref(), trees.as_ref());
@@ -352,6 +355,7 @@ impl Shared {
         let work = move |shared: &Self, loaded: &LoadedRun| {
             let at = shared.on_node(loaded, &node, &StopTokens::default());
             let folder = at.child().map(|child| &child.place.folder);
+            let folder = folder.filter(|folder| require_unlinked(folder).is_ok());
             let before = folder.map(|folder| look(&at.git, folder, &at.temporary("look")));
             Outcome::Looked(before.unwrap_or_default()).into()
         };

@@ -11,7 +11,6 @@ use grove_fs::files;
 use grove_fs::held_folder::{EntryKind, HeldFolder};
 use grove_fs::listing::{self, ListedKind, Listing, ListingBounds};
 use grove_fs::probe_walk::Links;
-use grove_fs::spot::Spot;
 use grove_fs::stamp;
 use grove_plan::{FoundFile, Place as ChildPlace};
 use grove_spec::Digest;
@@ -59,22 +58,29 @@ struct Place {
 }
 
 impl WorkFolder {
-    pub(crate) fn new(folder: &Path, place: &ChildPlace) -> Result<Self, FsError> {
-        let folder = files::canonical(folder)?;
+    /// The folders of a place. A path that leads elsewhere than when the run was asked for is left out: another child may
+    /// have put a link there.
+    pub(crate) fn new(folder: PathBuf, place: &ChildPlace) -> Self {
+        let is_as_planned =
+            |it: &ReadableFolder| it.real == *place.linked.get(&it.told).unwrap_or(&it.told);
         let readable = place.readable.iter();
         let readable = readable.filter_map(|path| ReadableFolder::of(path));
-        Ok(Self {
+        Self {
             folder,
-            readable: RwLock::new(readable.collect()),
+            readable: RwLock::new(readable.filter(is_as_planned).collect()),
             location_aliases: place.location_aliases.clone(),
             shared: None,
-        })
+        }
     }
 
     /// Lets the child read and write the folder that the steps of a run share.
-    pub(crate) fn share(&mut self, folder: &Path) -> Result<(), FsError> {
+    pub(crate) fn share(&mut self, folder: &Path) -> Result<(), LinkedFolder> {
+        if let Some(above) = folder.parent().filter(|above| files::is_there(above)) {
+            require_unlinked(above)?;
+        }
         files::make_folder(folder)?;
-        self.shared = files::canonical(folder).ok();
+        require_unlinked(folder)?;
+        self.shared = Some(folder.to_path_buf());
         Ok(())
     }
 
@@ -157,7 +163,7 @@ impl WorkFolder {
 
     pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, ToolError> {
         let Place { base, below } = self.place(path, true)?;
-        let folder = HeldFolder::open(&base)?;
+        let folder = HeldFolder::unlinked(&base)?;
         Ok(folder.read(&below, Links::Contain, MOST_READ)?)
     }
 
@@ -184,14 +190,14 @@ impl WorkFolder {
 
     pub(crate) fn is_folder(&self, path: &str) -> Result<bool, ToolError> {
         let Place { base, below } = self.place(path, true)?;
-        let folder = HeldFolder::open(&base)?;
+        let folder = HeldFolder::unlinked(&base)?;
         let kind = folder.entry(&below, Links::Contain)?;
         Ok(kind == EntryKind::Folder)
     }
 
     pub(crate) fn list(&self, path: &str, most: usize) -> Result<Listing, ToolError> {
         let Place { base, below } = self.place(path, true)?;
-        let folder = HeldFolder::open(&base)?;
+        let folder = HeldFolder::unlinked(&base)?;
         let folder = folder.folder(&below, Links::Contain)?;
         Ok(listing::entries(&folder, most)?)
     }
@@ -203,7 +209,7 @@ impl WorkFolder {
         enters: impl Fn(&str, ListedKind) -> bool,
     ) -> Result<Listing, ToolError> {
         let Place { base, below } = self.place(path, true)?;
-        let folder = HeldFolder::open(&base)?;
+        let folder = HeldFolder::unlinked(&base)?;
         let folder = folder.folder(&below, Links::Contain)?;
         Ok(listing::below(&folder, bounds, enters)?)
     }
@@ -215,8 +221,8 @@ impl WorkFolder {
             let message = format!("`{path}` belongs to git and cannot be written");
             return Err(ToolError::Failed(message));
         }
-        let folder = HeldFolder::open(&base)?;
-        let spot = Spot::beneath(&base, Path::new(&below))?;
+        let folder = HeldFolder::unlinked(&base)?;
+        let spot = folder.spot(Path::new(&below))?;
         match folder.read(&below, Links::Contain, MOST_READ) {
             Ok(before) => match atomic::replace_at(&spot, &before, content)? {
                 Replaced::Done => Ok(true),
@@ -232,6 +238,26 @@ impl WorkFolder {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// The reason why a folder is not worked in.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LinkedFolder {
+    #[error("a link was put in the place of {}: it leads to {}", folder.display(), real.display())]
+    Link { folder: PathBuf, real: PathBuf },
+    #[error(transparent)]
+    Files(#[from] FsError),
+}
+
+/// Refuses a folder to which a link leads: a child that works beside it may have put it there, and what is done in the folder
+/// would be done elsewhere.
+pub(crate) fn require_unlinked(folder: &Path) -> Result<(), LinkedFolder> {
+    let real = files::canonical(folder)?;
+    if real == folder {
+        return Ok(());
+    }
+    let folder = folder.to_path_buf();
+    Err(LinkedFolder::Link { folder, real })
 }
 
 /// Returns true if a file is in a folder that git keeps, or names one. The base has no links and none is followed below it,
@@ -254,13 +280,15 @@ mod tests {
     use super::*;
 
     fn work_in(folder: &Path) -> WorkFolder {
+        let folder = files::canonical(folder).unwrap();
         let place = ChildPlace {
-            folder: folder.to_path_buf(),
+            folder: folder.clone(),
             readable: Vec::new(),
+            linked: BTreeMap::new(),
             location_aliases: BTreeMap::new(),
             worktree: None,
         };
-        WorkFolder::new(folder, &place).unwrap()
+        WorkFolder::new(folder, &place)
     }
 
     #[test]

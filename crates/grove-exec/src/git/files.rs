@@ -1,5 +1,6 @@
 //! The few files that are read and written without git. Reading is bounded and never waits for a pipe.
 
+use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
@@ -106,6 +107,60 @@ pub(super) fn names(folder: &Path, most: usize) -> Vec<String> {
     names
 }
 
+/// The names in a folder with their kinds, at most `most`, sorted.
+pub(super) fn entries(folder: &Path, most: usize) -> Vec<(OsString, FileType)> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(folder, flags, Mode::empty());
+    let Some(entries) = opened.and_then(rustix::fs::Dir::new).ok() else {
+        return Vec::new();
+    };
+    let entries = entries.filter_map(Result::ok);
+    let entries = entries.filter(|entry| ![c".", c".."].contains(&entry.file_name()));
+    let entries = entries.map(|entry| {
+        let name = OsString::from_vec(entry.file_name().to_bytes().to_vec());
+        let kind = match entry.file_type() {
+            // Not every file system tells it here.
+            FileType::Unknown => kind(&folder.join(&name)),
+            known => known,
+        };
+        (name, kind)
+    });
+    let mut entries: Vec<(OsString, FileType)> = entries.take(most).collect();
+    entries.sort_by(|one, other| one.0.cmp(&other.0));
+    entries
+}
+
+fn kind(path: &Path) -> FileType {
+    let found = rustix::fs::lstat(path);
+    found.map_or(FileType::Unknown, |it| FileType::from_raw_mode(it.st_mode))
+}
+
+/// The target of a link.
+pub(super) fn target(path: &Path) -> Option<PathBuf> {
+    let target = rustix::fs::readlink(path, Vec::new()).ok()?;
+    Some(PathBuf::from(OsString::from_vec(target.into_bytes())))
+}
+
+/// The data by which a file is told from another one, or from itself with another content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    inode: u64,
+    size: i64,
+    /// The time of its last change, in seconds and nanoseconds.
+    changed: (i64, u64),
+}
+
+/// The stamp of a regular file to which a path leads.
+pub(super) fn stamp(path: &Path) -> Option<Stamp> {
+    let found = rustix::fs::stat(path).ok()?;
+    let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+    is_file.then_some(Stamp {
+        inode: found.st_ino,
+        size: found.st_size,
+        changed: (found.st_ctime, found.st_ctime_nsec),
+    })
+}
+
 /// Removes a folder with its content, as far as that is possible. Links in it are not followed.
 pub(super) fn remove_folder(path: &Path) {
     for name in names(path, usize::MAX) {
@@ -146,9 +201,7 @@ pub(super) fn owner_of_name(path: &Path) -> Option<u32> {
 pub(super) fn real(path: &Path) -> Option<PathBuf> {
     let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let name = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&opened));
-    let target = rustix::fs::readlink(name, Vec::new()).ok()?;
-    let target = std::ffi::OsString::from_vec(target.into_bytes());
-    Some(PathBuf::from(target))
+    target(Path::new(&name))
 }
 
 fn failed(path: &Path, error: rustix::io::Errno) -> GitError {

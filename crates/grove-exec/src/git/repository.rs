@@ -74,6 +74,21 @@ impl Repository {
         self.own != self.common
     }
 
+    /// Returns true if the repository itself says that this is its working tree. A `.git` that leads to it says nothing: whoever
+    /// may write in the tree may have put it there.
+    pub(super) fn has_this_tree(&self) -> bool {
+        let link = self.top.join(".git");
+        if self.is_linked() {
+            let back = files::read_line(&self.own.join("gitdir"));
+            let tree = back.and_then(|back| files::real(self.own.join(back).parent()?));
+            let is_kept_there = self.own.parent() == Some(&self.common.join("worktrees"));
+            return is_kept_there && tree.as_ref() == Some(&self.top);
+        }
+        let named = self.settings.last("core.worktree");
+        let tree = named.and_then(|named| files::real(&self.own.join(named)));
+        self.own == link || tree.as_ref() == Some(&self.top)
+    }
+
     /// Returns true if these users own all of it, by the rule that git has.
     pub(super) fn belongs_to(&self, users: &[u32]) -> bool {
         let owners = [

@@ -1,12 +1,13 @@
 //! Working trees beside the repository's own: made, set up, captured, removed. Changes in a submodule that is checked out
 //! in one are captured as a patch of their own.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::look::{Asked, Form};
 use super::repository::Repository;
-use super::{Git, GitError, files, finish, first_line, names, strip};
+use super::{Git, GitError, files, finish, first_line, names, strip, submodule_of};
 
 /// The most bytes of new ignored files that are kept.
 const MOST_IGNORED: u64 = 32 << 20;
@@ -19,6 +20,9 @@ const MOST_SAID: u64 = 64 << 10;
 
 /// The most working trees of a repository that are read, and the most names that are tried for a new one.
 const MOST_TREES: usize = 10_000;
+
+/// The command that lists what version control ignores.
+const IGNORED: [&str; 5] = ["ls-files", "-z", "-o", "-i", "--exclude-standard"];
 
 /// The changes in a working tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,6 +52,15 @@ pub struct CapturedSubmodule {
     pub files: u64,
     /// New files that version control ignores there, as a tar archive.
     pub ignored: Option<Vec<u8>>,
+}
+
+/// The files of submodules.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SubmoduleFiles {
+    /// Every file that the submodules' commits have.
+    pub names: BTreeSet<String>,
+    /// Those that are new, changed or gone.
+    pub changed: Vec<String>,
 }
 
 /// The way in which a file of the repository comes into a working tree.
@@ -155,22 +168,25 @@ impl Git {
             Bringing::Link => ("ln", &["-s", "-T", "--"][..]),
             Bringing::Copy => ("cp", &["-a", "-T", "--reflink=auto", "--"][..]),
         };
-        let mut command = Command::new(name);
+        let mut command = self.tool(name);
         command.args(words).arg(from).arg(to);
         finish(command, name, None, MOST_SAID).map(|_| ())
     }
 
-    /// Copies ignored files from one working tree into another. Files that a link would put outside the target are left out.
-    pub fn bring_ignored(&self, from: &Path, to: &Path) -> Result<(), GitError> {
-        let words = [
-            "ls-files",
-            "-z",
-            "-o",
-            "-i",
-            "--exclude-standard",
-            "--directory",
-        ];
-        let listed = names(&self.run(from, &words, &[], None)?);
+    /// The files in a working tree that version control ignores.
+    pub fn ignored(&self, folder: &Path) -> Result<Vec<String>, GitError> {
+        Ok(names(&self.run(folder, &IGNORED, &[], None)?))
+    }
+
+    /// Copies ignored files from one working tree into another, except some, and what is checked out of submodules. Files that
+    /// a link would put outside the target are left out.
+    pub fn bring_ignored(&self, from: &Path, to: &Path, except: &[String]) -> Result<(), GitError> {
+        let mut words = IGNORED.to_vec();
+        // Whole folders are copied faster.
+        words.extend(except.is_empty().then_some("--directory"));
+        let mut listed = names(&self.run(from, &words, &[], None)?);
+        listed.retain(|name| !except.contains(name));
+        listed.extend(self.submodules(from)?.into_iter().map(|(path, _)| path));
         let is_inside = |name: &&String| {
             let mut above = Path::new(name.as_str()).ancestors().skip(1);
             let nearest = above.find_map(|folder| {
@@ -182,7 +198,7 @@ impl Git {
         };
         let listed: Vec<&String> = listed.iter().filter(is_inside).collect();
         for some in listed.chunks(MOST_NAMED) {
-            let mut copy = Command::new("cp");
+            let mut copy = self.tool("cp");
             copy.args(["-a", "--reflink=auto", "--parents", "--"]);
             copy.args(some).arg(to).current_dir(from);
             finish(copy, "cp", None, MOST_SAID)?;
@@ -192,9 +208,16 @@ impl Git {
 
     /// Unpacks an archive of ignored files into a folder.
     pub fn unpack(&self, folder: &Path, archive: &[u8]) -> Result<(), GitError> {
-        let mut tar = Command::new("tar");
+        let mut tar = self.tool("tar");
         tar.arg("-C").arg(folder).args(["-xf", "-"]);
         finish(tar, "tar", Some(archive), MOST_SAID).map(|_| ())
+    }
+
+    /// A program beside git, which is found where git is.
+    fn tool(&self, name: &str) -> Command {
+        let mut command = Command::new(name);
+        command.env_clear().envs(self.environment.iter().cloned());
+        command
     }
 
     /// Captures the changes in a working tree since a commit, except the paths in `apart`, which are given from its top.
@@ -350,7 +373,7 @@ impl Git {
         let mut all = CheckedOutSubmodules::default();
         for (commit, path) in self.links(folder, base)? {
             let inner = folder.join(&path);
-            if rustix::fs::lstat(inner.join(".git")).is_err() {
+            if files::entries(&inner, 1).is_empty() {
                 continue;
             }
             if !self.is_top(folder, &path) || !self.is_own_repository(folder, &inner) {
@@ -406,9 +429,9 @@ impl Git {
         let words = ["ls-tree", "-r", "-z", "--full-tree", tree];
         let listed = names(&self.run(folder, &words, &[], None)?);
         let links = listed.iter().filter_map(|entry| {
-            let entry = entry.strip_prefix("160000 commit ")?;
-            let (commit, path) = entry.split_once('\t')?;
-            Some((commit.to_owned(), path.to_owned()))
+            let path = submodule_of(entry)?.to_owned();
+            let commit = entry.split(['\t', ' ']).nth(2)?;
+            Some((commit.to_owned(), path))
         });
         Ok(links.collect())
     }
@@ -431,6 +454,34 @@ impl Git {
         Ok(checked_out.map(with_folder).collect())
     }
 
+    /// The files of the submodules of a tree, and those of them that are not as in the submodules' commits, by path from the
+    /// top. One whose repository is gone or another one cannot be compared, which is an error.
+    pub fn submodule_files(
+        &self,
+        top: &Path,
+        tree: &str,
+        scratch: &Path,
+    ) -> Result<SubmoduleFiles, GitError> {
+        let mut all = SubmoduleFiles::default();
+        for (commit, path) in self.links(top, tree)? {
+            let inner = top.join(&path);
+            if files::entries(&inner, 1).is_empty() {
+                continue;
+            }
+            if !self.is_top(top, &path) || !self.is_own_repository(top, &inner) {
+                return Err(GitError::NoSubmodule(path));
+            }
+            let index = scratch.join("submodule-index");
+            let now = self.tree_now(&inner, &commit, &index, &[])?;
+            let from_top = |name: &String| format!("{path}/{name}");
+            let before = self.files_of(&inner, &commit)?;
+            all.names.extend(before.names.iter().map(from_top));
+            let changed = self.changed(&inner, &commit, &now)?;
+            all.changed.extend(changed.iter().map(from_top));
+        }
+        Ok(all)
+    }
+
     fn take_ignored(
         &self,
         folder: &Path,
@@ -439,8 +490,7 @@ impl Git {
         captured: &mut CapturedTree,
     ) -> Result<(), GitError> {
         let index = index.to_string_lossy();
-        let words = ["ls-files", "-z", "-o", "-i", "--exclude-standard"];
-        let listed = self.run(folder, &words, &[("GIT_INDEX_FILE", &*index)], None)?;
+        let listed = self.run(folder, &IGNORED, &[("GIT_INDEX_FILE", &*index)], None)?;
         let is_apart = |name: &[u8]| {
             apart.iter().any(|path| {
                 let rest = name.strip_prefix(path.as_bytes());
@@ -457,7 +507,7 @@ impl Git {
         if ignored.is_empty() {
             return Ok(());
         }
-        let mut tar = Command::new("tar");
+        let mut tar = self.tool("tar");
         tar.arg("-C").arg(folder);
         tar.args(["--null", "--verbatim-files-from", "-T", "-", "-cf", "-"]);
         match finish(tar, "tar", Some(&ignored), MOST_IGNORED) {

@@ -1,14 +1,14 @@
 //! Rules of the kernel on files, ports, signals and abstract sockets (Landlock).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, LandlockStatus,
-    PathBeneath, PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _,
-    RulesetStatus, Scope,
+    PathBeneath, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus,
+    Scope,
 };
 
-use super::readable::{readable_paths, writable_paths};
+use super::readable::{open_without_links, readable_paths, writable_paths};
 use super::{Held, Sandbox};
 
 /// The newest rules on writing that are asked for; an older kernel enforces those that it knows.
@@ -62,9 +62,8 @@ pub(super) fn restrict(sandbox: &Sandbox) -> Result<HeldByRules, Box<dyn std::er
         rules = allow(rules, Path::new(device), AccessFs::WriteFile.into())?;
     }
     if let Some(seclusion) = &sandbox.seclusion {
-        let paths: Vec<PathBuf> = readable_paths(&seclusion.reads, &seclusion.hidden);
-        for path in &paths {
-            rules = allow(rules, path, reading)?;
+        for path in readable_paths(seclusion) {
+            rules = allow(rules, &path, reading)?;
         }
     }
     let status = rules.restrict_self()?;
@@ -88,13 +87,14 @@ pub(super) fn restrict(sandbox: &Sandbox) -> Result<HeldByRules, Box<dyn std::er
     Ok(by_rules)
 }
 
-/// Adds a rule; a path that is not there needs none.
+/// Adds a rule; a path that is not there needs none. The path has no links: one that another process has put into it by now
+/// leads nowhere.
 fn allow(
     rules: RulesetCreated,
     path: &Path,
     access: BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, landlock::RulesetError> {
-    match PathFd::new(path) {
+    match open_without_links(path) {
         Ok(descriptor) => rules.add_rule(PathBeneath::new(descriptor, access)),
         Err(_) => Ok(rules),
     }

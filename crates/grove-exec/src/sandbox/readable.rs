@@ -4,10 +4,14 @@
 //! Rules of the kernel only add permissions, so a folder with a secret in it is allowed entry by entry.
 
 use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, readlink, statat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, openat, openat2, readlink, statat,
+};
+use rustix::io::Errno;
 
 use super::variables::named_folders;
 use super::{Sandbox, Seclusion};
@@ -204,62 +208,48 @@ const HOME_SECRETS: &[(&str, &str)] = &[
     (".local/share/fish", "what was typed"),
 ];
 
-/// Files and folders below a home folder by which a person's shells, desktops, editors and tools find what they run.
-/// None of them can be written, even if the home folder is the work folder.
+/// Files and folders deeper in a home folder by which a person's shells, desktops, editors and tools find what they run.
+/// None of them can be written, even if a folder above them is the work folder.
 const GUARDED: &[(&str, &str)] = &[
-    (".bashrc", "a shell"),
-    (".bash_profile", "a shell"),
-    (".bash_login", "a shell"),
-    (".bash_logout", "a shell"),
-    (".bash_aliases", "a shell"),
-    (".profile", "a shell"),
-    (".zshrc", "a shell"),
-    (".zshenv", "a shell"),
-    (".zprofile", "a shell"),
-    (".zlogin", "a shell"),
-    (".zlogout", "a shell"),
-    (".oh-my-zsh", "a shell"),
-    (".inputrc", "a shell"),
-    (".config/fish", "a shell"),
-    (".config/nushell", "a shell"),
-    (".config/environment.d", "a session"),
-    (".config/systemd", "services"),
-    (".local/share/systemd", "services"),
-    (".config/autostart", "a desktop"),
-    (".local/share/applications", "a desktop"),
-    (".pam_environment", "a session"),
-    (".xprofile", "a desktop"),
-    (".xinitrc", "a desktop"),
-    (".xsession", "a desktop"),
-    (".gitconfig", "git"),
-    (".config/git", "git"),
-    (".vimrc", "an editor"),
-    (".vim", "an editor"),
-    (".config/nvim", "an editor"),
-    (".emacs", "an editor"),
-    (".emacs.d", "an editor"),
-    (".config/emacs", "an editor"),
-    (".vscode", "an editor"),
-    (".vscode-server", "an editor"),
-    (".tmux.conf", "a terminal"),
-    (".config/tmux", "a terminal"),
-    (".screenrc", "a terminal"),
-    (".config/direnv", "a shell"),
-    (".agents", "agent programs"),
-    (".local/bin", "programs"),
     ("bin", "programs"),
-    (".cargo/bin", "programs"),
-    (".cargo/config", "Rust"),
-    (".cargo/config.toml", "Rust"),
-    (".rustup", "Rust"),
-    (".nvm", "Node"),
-    (".volta", "Node"),
     (".bun/bin", "Bun"),
     (".deno/bin", "Deno"),
-    (".pyenv", "Python"),
-    (".rbenv", "Ruby"),
-    (".asdf", "tool chains of every kind"),
-    (".sdkman", "Java"),
+    ("go/bin", "Go"),
+    (".local/lib", "Python"),
+    (".cargo/config", "Rust"),
+    (".cargo/config.toml", "Rust"),
+    (".cargo/env", "Rust"),
+    (".config/autostart", "a desktop"),
+    (".local/share/applications", "a desktop"),
+    (".config/environment.d", "a session"),
+    (".config/bash", "a shell"),
+    (".config/direnv", "a shell"),
+    (".config/fish", "a shell"),
+    (".config/nushell", "a shell"),
+    (".config/starship.toml", "a shell"),
+    (".config/zsh", "a shell"),
+    (".config/tmux", "a terminal"),
+    (".config/Code", "an editor"),
+    (".config/VSCodium", "an editor"),
+    (".config/emacs", "an editor"),
+    (".config/helix", "an editor"),
+    (".config/nvim", "an editor"),
+    (".local/share/nvim", "an editor"),
+    (".config/git", "git"),
+    (".cargo/bin", "programs"),
+    (".local/bin", "programs"),
+    (".config/systemd", "services"),
+    (".local/share/systemd", "services"),
+    (".config/mise", "tool chains of every kind"),
+];
+
+/// Names with a dot in a home folder that say nothing to the person's other programs: the folder may be a repository.
+const OF_REPOSITORY: [&str; 5] = [
+    ".git",
+    ".gitattributes",
+    ".github",
+    ".gitignore",
+    ".gitmodules",
 ];
 
 /// Grove's own folders: the variable that names the folder above, and the default for it. Only its data can be read,
@@ -274,18 +264,8 @@ const OWN_FOLDERS: [(&str, &str, bool); 4] = [
 /// The most bytes of a settings file that is searched; a longer one is hidden.
 const MOST_SETTINGS: usize = 1 << 20;
 
-/// Secrets of the system, for a tree of a user who could read them.
-const SYSTEM_SECRETS: [&str; 9] = [
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/sudoers",
-    "/etc/sudoers.d",
-    "/etc/ssh",
-    "/etc/ssl/private",
-    "/etc/krb5.keytab",
-];
+/// The folder of the system's settings, among which are its passwords and keys: what not everybody may read is hidden.
+const SYSTEM_SETTINGS: &str = "/etc";
 
 /// The depth to which folders with a secret are split; a folder that would have to be split deeper is not allowed.
 const MOST_LEVELS: usize = 16;
@@ -311,7 +291,8 @@ impl Seclusion {
         let mut tools = below_home(TOOL_CHAINS);
         let named = named_folders(environment).map(PathBuf::from);
         tools.extend(named.filter(|folder| is_apart_from(folder, home)));
-        let mut hide: Vec<PathBuf> = SYSTEM_SECRETS.iter().map(PathBuf::from).collect();
+        let mut hide = Vec::new();
+        add_closed(SYSTEM_SETTINGS.into(), MOST_LEVELS, &mut hide);
         hide.extend(below_home(HOME_SECRETS));
         hide.extend(hidden.iter().cloned());
         for tool in &tools {
@@ -322,6 +303,7 @@ impl Seclusion {
         let old = below_home(&[(".cargo/config", "Rust")]);
         hide.extend(old.into_iter().filter(|file| signs_in(file)));
         let mut guarded = below_home(GUARDED);
+        guarded.extend(home.into_iter().flat_map(read_at_start));
         for (variable, below, is_hidden) in OWN_FOLDERS {
             let named = value(variable).map(Path::new).filter(|it| it.is_absolute());
             let folder = named.map(Path::to_path_buf);
@@ -344,12 +326,49 @@ impl Seclusion {
                     .map(Path::to_path_buf),
             );
         }
-        reads.extend(folders.iter().cloned());
         Self {
+            work: folders.to_vec(),
             reads,
             hidden: hide,
             guarded,
             network: false,
+        }
+    }
+}
+
+/// The names with a dot in a home folder: shells, desktops and tools read almost all of them when they start. The first is
+/// guarded even if it is not there, so that no new name can be made beside it.
+fn read_at_start(home: &Path) -> Vec<PathBuf> {
+    let entries = entries(home).into_iter().map(|entry| entry.name);
+    let is_read = |name: &PathBuf| {
+        let text = name.to_string_lossy();
+        text.starts_with('.') && !OF_REPOSITORY.contains(&&*text)
+    };
+    let names = std::iter::once(PathBuf::from(".profile")).chain(entries.filter(is_read));
+    names.map(|name| home.join(name)).collect()
+}
+
+/// Adds what not everybody may read in a folder. Root and members of groups could read it all the same.
+fn add_closed(folder: PathBuf, levels: usize, closed: &mut Vec<PathBuf>) {
+    let Some(levels) = levels.checked_sub(1) else {
+        closed.push(folder);
+        return;
+    };
+    for entry in entries(&folder) {
+        let path = folder.join(&entry.name);
+        let is_folder = entry.kind == FileType::Directory;
+        let needed = if is_folder {
+            Mode::ROTH | Mode::XOTH
+        } else {
+            Mode::ROTH
+        };
+        if entry.kind == FileType::Symlink {
+            continue;
+        }
+        if !entry.mode.contains(needed) {
+            closed.push(path);
+        } else if is_folder {
+            add_closed(path, levels, closed);
         }
     }
 }
@@ -383,7 +402,7 @@ pub(super) fn writable_paths(sandbox: &Sandbox) -> Vec<PathBuf> {
     });
     let kept: Vec<PathBuf> = kept.collect();
     let mut paths = Vec::new();
-    for path in sandbox.writes.iter().filter_map(|path| real_path(path)) {
+    for path in without_links(&sandbox.writes) {
         add_without(path, &kept, MOST_LEVELS, &mut paths);
     }
     paths.sort();
@@ -412,16 +431,30 @@ fn is_apart_from(folder: &Path, home: Option<&Path>) -> bool {
 
 /// The paths for which rules are made: real ones, none of which contains a hidden path.
 ///
-/// A folder in a hidden one is readable if `reads` names it.
-pub(super) fn readable_paths(reads: &[PathBuf], hidden: &[PathBuf]) -> Vec<PathBuf> {
-    let hidden: Vec<PathBuf> = hidden.iter().filter_map(|path| real_path(path)).collect();
+/// A folder in a hidden one is readable if it is named itself.
+pub(super) fn readable_paths(seclusion: &Seclusion) -> Vec<PathBuf> {
+    let hidden = seclusion.hidden.iter();
+    let hidden: Vec<PathBuf> = hidden.filter_map(|path| real_path(path)).collect();
+    let others = seclusion.reads.iter().filter_map(|path| real_path(path));
     let mut paths = Vec::new();
-    for path in reads.iter().filter_map(|path| real_path(path)) {
+    for path in without_links(&seclusion.work).chain(others) {
         add_without(path, &hidden, MOST_LEVELS, &mut paths);
     }
     paths.sort();
     paths.dedup();
     paths
+}
+
+/// Those of the paths to which no link leads, as the kernel knows them.
+fn without_links(paths: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let opened = paths.iter().flat_map(|path| open_without_links(path));
+    opened.filter_map(|descriptor| known_path(&descriptor))
+}
+
+/// Opens a path to which no link leads.
+pub(super) fn open_without_links(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
 }
 
 fn add_without(path: PathBuf, hidden: &[PathBuf], levels: usize, paths: &mut Vec<PathBuf>) {
@@ -433,10 +466,10 @@ fn add_without(path: PathBuf, hidden: &[PathBuf], levels: usize, paths: &mut Vec
     let Some(levels) = levels.checked_sub(1) else {
         return;
     };
-    for (name, is_link) in entries(&path) {
+    for FolderEntry { name, kind, .. } in entries(&path) {
         let entry = path.join(name);
         // A link may lead to the secret that is left out; its target has a rule of its own or none.
-        if !is_link && !hidden.contains(&entry) {
+        if kind != FileType::Symlink && !hidden.contains(&entry) {
             add_without(entry, hidden, levels, paths);
         }
     }
@@ -444,16 +477,26 @@ fn add_without(path: PathBuf, hidden: &[PathBuf], levels: usize, paths: &mut Vec
 
 /// A path without links, as the kernel knows it.
 fn real_path(path: &Path) -> Option<PathBuf> {
-    use std::os::fd::AsRawFd as _;
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let descriptor = openat(CWD, path, flags, Mode::empty()).ok()?;
-    let name = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
+    known_path(&openat(CWD, path, flags, Mode::empty()).ok()?)
+}
+
+fn known_path(opened: &OwnedFd) -> Option<PathBuf> {
+    use std::os::fd::AsRawFd as _;
+    let name = format!("/proc/self/fd/{}", opened.as_raw_fd());
     let real = readlink(name, Vec::new()).ok()?;
     Some(PathBuf::from(OsStr::from_bytes(real.as_bytes())))
 }
 
-/// The names in a folder, each with `true` for a link.
-fn entries(folder: &Path) -> Vec<(PathBuf, bool)> {
+/// A name in a folder.
+struct FolderEntry {
+    name: PathBuf,
+    kind: FileType,
+    mode: Mode,
+}
+
+/// The names in a folder; links are not followed.
+fn entries(folder: &Path) -> Vec<FolderEntry> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(descriptor) = openat(CWD, folder, flags, Mode::empty()) else {
         return Vec::new();
@@ -467,8 +510,11 @@ fn entries(folder: &Path) -> Vec<(PathBuf, bool)> {
             return None;
         }
         let stat = statat(&descriptor, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
-        Some((PathBuf::from(OsStr::from_bytes(name)), is_link))
+        Some(FolderEntry {
+            name: PathBuf::from(OsStr::from_bytes(name)),
+            kind: FileType::from_raw_mode(stat.st_mode),
+            mode: Mode::from_raw_mode(stat.st_mode),
+        })
     });
     names.collect()
 }
@@ -491,7 +537,10 @@ mod tests {
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let seclusion = Seclusion::about(&["/projects/it".into()], &["/state".into()], &variables);
-        let has = |path: &str| seclusion.reads.contains(&PathBuf::from(path));
+        let has = |path: &str| {
+            let path = PathBuf::from(path);
+            seclusion.reads.contains(&path) || seclusion.work.contains(&path)
+        };
         for path in [
             "/usr",
             "/projects/it",
@@ -515,14 +564,37 @@ mod tests {
         ] {
             assert!(!has(path), "{path}");
         }
-        for path in [
-            "/state",
-            "/people/p/.ssh",
-            "/tools/cargo/credentials.toml",
-            "/etc/shadow",
-        ] {
+        for path in ["/state", "/people/p/.ssh", "/tools/cargo/credentials.toml"] {
             assert!(seclusion.hidden.contains(&PathBuf::from(path)), "{path}");
         }
         assert!(!seclusion.network);
+    }
+
+    #[test]
+    fn what_not_everybody_may_read_is_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, mode) in [("a", 0o755), ("b", 0o750)] {
+            let path = folder.path().join(name);
+            rustix::fs::mkdir(&path, Mode::RWXU).unwrap();
+            rustix::fs::chmod(&path, Mode::from_raw_mode(mode)).unwrap();
+        }
+        for (name, mode) in [("a/open", 0o644), ("a/own", 0o640), ("b/open", 0o644)] {
+            let path = folder.path().join(name);
+            let flags = OFlags::WRONLY | OFlags::CREATE;
+            openat(CWD, &path, flags, Mode::RUSR).unwrap();
+            rustix::fs::chmod(&path, Mode::from_raw_mode(mode)).unwrap();
+        }
+        rustix::fs::symlink("b", folder.path().join("link")).unwrap();
+        let closed = |levels| {
+            let mut closed = Vec::new();
+            add_closed(folder.path().to_path_buf(), levels, &mut closed);
+            closed.sort();
+            closed
+        };
+        assert_eq!(
+            closed(2),
+            ["a/own", "b"].map(|name| folder.path().join(name))
+        );
+        assert_eq!(closed(1), ["a", "b"].map(|name| folder.path().join(name)));
     }
 }

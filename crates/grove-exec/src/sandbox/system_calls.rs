@@ -96,14 +96,19 @@ const REFUSED: &[(&str, &[i64])] = &[
     ),
 ];
 
-/// The calls that lead to other processes and that no rule on files or ports covers; refused with the network.
-const TALK: &[i64] = &[
-    libc::SYS_socket,
+/// The calls for memory, queues and semaphores that processes share by a number or a name; no rule on files covers them.
+const SHARED: [i64; 4] = [
     libc::SYS_shmget,
     libc::SYS_msgget,
     libc::SYS_semget,
     libc::SYS_mq_open,
 ];
+
+/// The types of pairs of local sockets that can also send to any socket with a path. The kernel takes the second for the
+/// first.
+const PAIRS_THAT_SEND: [i32; 2] = [libc::SOCK_DGRAM, libc::SOCK_RAW];
+/// The bits of a socket's type that are no flags.
+const TYPE: u64 = 0xf;
 
 /// The families of sockets that a tree with the network may use; addresses are looked up through netlink.
 const FAMILIES: [i32; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
@@ -153,6 +158,8 @@ const SIGNALS: &[(i64, u8)] = &[
 pub(super) struct Refused {
     /// Set if the tree may use the network.
     pub(super) network: bool,
+    /// Set if what processes share by a number or a name is the tree's own.
+    pub(super) shares_with_nobody: bool,
     /// Set if the kernel restricts sockets with a path by rules on files; otherwise all of them are refused.
     pub(super) holds_sockets: bool,
     /// Set if the kernel restricts signals; otherwise those to the keeper are refused by its id.
@@ -223,19 +230,23 @@ fn rules(refused_here: &Refused) -> Result<Rules, seccompiler::BackendError> {
         let is_other: Result<_, _> = families.map(is_not).collect();
         let mut sockets = vec![SeccompRule::new(is_other?)?];
         for family in [libc::AF_INET, libc::AF_INET6] {
-            let is_raw = SeccompCmpOp::MaskedEq(0xf);
-            sockets.push(SeccompRule::new(vec![
-                condition(0, SeccompCmpOp::Eq, family)?,
-                condition(1, is_raw, libc::SOCK_RAW)?,
-            ])?);
+            sockets.push(SeccompRule::new(of_type(family, libc::SOCK_RAW)?)?);
         }
         rules.insert(libc::SYS_socket, sockets);
     } else {
-        rules.extend(TALK.iter().map(|call| (*call, Vec::new())));
-        // A pair of local sockets connects a process with itself only.
-        let other_pairs = SeccompRule::new(vec![is_not(&libc::AF_UNIX)?])?;
-        rules.insert(libc::SYS_socketpair, vec![other_pairs]);
+        rules.insert(libc::SYS_socket, Vec::new());
     }
+    if !refused_here.network || !refused_here.shares_with_nobody {
+        rules.extend(SHARED.map(|call| (call, Vec::new())));
+    }
+    // A pair of local sockets connects a process with itself only, if its type knows nothing but connections.
+    let mut pairs = vec![SeccompRule::new(vec![is_not(&libc::AF_UNIX)?])?];
+    if !refused_here.holds_sockets {
+        for kind in PAIRS_THAT_SEND {
+            pairs.push(SeccompRule::new(of_type(libc::AF_UNIX, kind)?)?);
+        }
+    }
+    rules.insert(libc::SYS_socketpair, pairs);
     let namespaces = NAMESPACES.iter().map(|flag| {
         let has = SeccompCmpOp::MaskedEq(u64::from(flag.unsigned_abs()));
         SeccompRule::new(vec![condition(0, has, *flag)?])
@@ -275,6 +286,15 @@ fn rules(refused_here: &Refused) -> Result<Rules, seccompiler::BackendError> {
         rules.extend(signals_to(refused_here.keeper)?);
     }
     Ok(rules)
+}
+
+/// The conditions on a socket of a family and a type, whatever flags are with the type.
+fn of_type(family: i32, kind: i32) -> Result<Vec<SeccompCondition>, seccompiler::BackendError> {
+    let is_kind = SeccompCmpOp::MaskedEq(TYPE);
+    Ok(vec![
+        condition(0, SeccompCmpOp::Eq, family)?,
+        condition(1, is_kind, kind)?,
+    ])
 }
 
 /// Rules against signals to a process, to its group and to all processes, also those that a descriptor sends.

@@ -77,12 +77,24 @@ const VARIABLES: &[(&str, Kind)] = &[
     ("SSL_CERT_FILE", Words),
 ];
 
-/// Returns the variables of an environment that commands get.
+/// The variable with the folders in which programs are looked for.
+const PATH: &str = "PATH";
+
+/// Returns the variables of an environment that commands get. A relative folder in `PATH` is left out: it would be one of the
+/// work, with programs that a child made.
 pub fn allowed_variables(environment: &[(String, String)]) -> Vec<(String, String)> {
     let is_allowed =
         |name: &str| name.starts_with("LC_") || VARIABLES.iter().any(|(known, _)| *known == name);
     let allowed = environment.iter().filter(|(name, _)| is_allowed(name));
-    allowed.cloned().collect()
+    let absolute = |(name, value): &(String, String)| {
+        let folders = value.split(':').filter(|folder| folder.starts_with('/'));
+        let value = match name.as_str() {
+            PATH => folders.collect::<Vec<_>>().join(":"),
+            _ => value.clone(),
+        };
+        (name.clone(), value)
+    };
+    allowed.map(absolute).collect()
 }
 
 /// The folders of tool chains that an environment names.
@@ -114,5 +126,17 @@ mod tests {
         let all = given(&[kept.as_slice(), left_out.as_slice()].concat());
         assert_eq!(allowed_variables(&all), given(&kept));
         assert_eq!(named_folders(&all).collect::<Vec<_>>(), ["/x"]);
+    }
+
+    #[test]
+    fn no_program_is_looked_for_in_a_relative_folder() {
+        let path = |value: &str| vec![("PATH".to_owned(), value.to_owned())];
+        for (given, kept) in [
+            ("./node_modules/.bin:/usr/bin:bin:/bin", "/usr/bin:/bin"),
+            (".:/bin::", "/bin"),
+            ("/opt/own tools/bin", "/opt/own tools/bin"),
+        ] {
+            assert_eq!(allowed_variables(&path(given)), path(kept));
+        }
     }
 }

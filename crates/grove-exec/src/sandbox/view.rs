@@ -3,6 +3,8 @@
 //!
 //! Root may have one; every other user needs a user namespace for it, in which they keep their id, so that git and other
 //! programs find files that belong to them.
+//!
+//! Such a process also shares no memory, queues and semaphores by a number or a name with processes outside.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,7 +18,7 @@ use rustix::mount::{
 use rustix::process::{getegid, geteuid};
 use rustix::thread::UnshareFlags;
 
-use crate::processes::read_proc;
+use crate::processes::{MOST_READ, read_proc};
 
 /// The reason why there is no such view. The process may be half in one: it must not go on.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +26,9 @@ pub(crate) enum ViewError {
     /// The kernel refuses a namespace.
     #[error("the kernel refuses a view of the file system of its own")]
     Namespace(#[source] Errno),
+    /// There are more mounts than are read.
+    #[error("the mounts of this system are too many to be listed")]
+    Unlisted,
     /// A mount cannot be made read-only.
     #[error("{path} cannot be made read-only")]
     Mount {
@@ -63,7 +68,7 @@ pub(super) fn restrict(writable: &[PathBuf], guarded: &[PathBuf]) -> Result<(), 
             Err(source) => return Err(failed(path, source)),
         }
     }
-    for mount in mount_points() {
+    for mount in mount_points()? {
         let length = |paths: &mut dyn Iterator<Item = &PathBuf>| {
             let above = paths.filter(|path| mount.path.starts_with(path));
             above.map(|path| path.components().count()).max()
@@ -92,12 +97,14 @@ fn failed(path: &Path, source: Errno) -> ViewError {
 
 fn enter_namespace() -> Result<(), Errno> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
-    match unshare(UnshareFlags::NEWNS) {
+    // Memory, queues and semaphores that processes share by a number or a name are in a namespace, too.
+    let own = UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
+    match unshare(own) {
         // Root without the power over mounts would lose its power over files of others in a user namespace.
         Err(Errno::PERM) if user != 0 => {}
         other => return other,
     }
-    unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
+    unshare(UnshareFlags::NEWUSER | own)?;
     write_proc("/proc/self/setgroups", "deny")?;
     write_proc("/proc/self/uid_map", &format!("{user} {user} 1"))?;
     write_proc("/proc/self/gid_map", &format!("{group} {group} 1"))
@@ -117,10 +124,13 @@ fn write_proc(path: &str, text: &str) -> Result<(), Errno> {
     rustix::io::write(file, text.as_bytes()).map(drop)
 }
 
-fn mount_points() -> Vec<MountPoint> {
+fn mount_points() -> Result<Vec<MountPoint>, ViewError> {
     let listing = read_proc("/proc/self/mountinfo").unwrap_or_default();
+    if listing.is_empty() || listing.len() >= MOST_READ {
+        return Err(ViewError::Unlisted);
+    }
     let lines = listing.split(|byte| *byte == b'\n');
-    lines.filter_map(mount_point).collect()
+    Ok(lines.filter_map(mount_point).collect())
 }
 
 /// Reads a line of the kernel's list: its fifth field is the path, its sixth the options.

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -43,12 +43,14 @@ pub(crate) struct Outside {
     tcp: TcpListener,
     udp: UdpSocket,
     _socket: UnixListener,
+    _datagrams: UnixDatagram,
     _abstract: UnixListener,
 }
 
 impl Drop for Outside {
     fn drop(&mut self) {
-        let _ = self.process.kill();
+        // It removes what it shares when nothing more comes.
+        drop(self.process.stdin.take());
         let _ = self.process.wait();
     }
 }
@@ -81,7 +83,8 @@ impl Outside {
         let program = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(at("outside/program"), program).unwrap();
         // Where only children may be traced, it says that everybody may.
-        let script = "import ctypes; ctypes.CDLL(None).prctl(0x59616d61, ctypes.c_long(-1), 0, 0, 0); print('ready', flush=True); input()";
+        let script = "import ctypes, os, sys; libc = ctypes.CDLL(None); libc.prctl(0x59616d61, ctypes.c_long(-1), 0, 0, 0); \
+                      shared = libc.shmget(os.getpid(), 4096, 0o1600); print('ready', flush=True); sys.stdin.read(); libc.shmctl(shared, 0, None)";
         let mut process = Command::new(python())
             .args(["-c", script])
             .env("SECRET", "of another process")
@@ -100,6 +103,7 @@ impl Outside {
             tcp: TcpListener::bind("127.0.0.1:0").unwrap(),
             udp: UdpSocket::bind("127.0.0.1:0").unwrap(),
             _socket: UnixListener::bind(at("outside/socket")).unwrap(),
+            _datagrams: UnixDatagram::bind(at("outside/datagrams")).unwrap(),
             _abstract: UnixListener::bind_addr(&name).unwrap(),
             folder,
         }
@@ -240,6 +244,8 @@ async fn with_the_network_only_the_network_is_open() {
         ("send over UDP", true),
         ("talk to the kernel over netlink", true),
         ("shared memory", true),
+        ("the shared memory of a process", false),
+        ("send to a socket with a path by a pair", false),
         ("connect to a socket with a path", false),
         ("connect to an abstract socket", false),
         ("raw sockets", false),
@@ -313,9 +319,19 @@ time.sleep(60)
 async fn with_the_home_as_its_folder_a_command_writes_nothing_that_others_run() {
     needs![Python];
     let outside = Outside::new();
-    for (file, text) in [("home/.bashrc", "x"), ("home/project/own", "x")] {
-        std::fs::create_dir_all(outside.path(file).parent().unwrap()).unwrap();
-        std::fs::write(outside.path(file), text).unwrap();
+    let read_at_start = [
+        ".bashrc",
+        ".zsh/own",
+        ".gdbinit",
+        ".cargo/env",
+        ".config/Code/User/tasks.json",
+        ".local/lib/python/site-packages/usercustomize.py",
+        ".a-later-tool/settings",
+    ];
+    for file in read_at_start.iter().chain(&["project/own", ".gitignore"]) {
+        let file = outside.path("home").join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "x").unwrap();
     }
     let state = outside.path("home/.local/state/grove");
     std::fs::create_dir_all(state.join("temporary")).unwrap();
@@ -332,6 +348,7 @@ async fn with_the_home_as_its_folder_a_command_writes_nothing_that_others_run() 
         writes: vec![home, state.join("temporary")],
         seclusion: Some(seclusion),
     };
+    let names = read_at_start.map(|name| format!("'{name}', ")).concat();
     let program = r"
 import os, sys
 HOME = sys.argv[2]
@@ -343,26 +360,54 @@ def tried(what, act):
 def write(name):
     os.makedirs(os.path.dirname(HOME + '/' + name), exist_ok=True)
     open(HOME + '/' + name, 'a').write('x')
-for name in ['project/own', 'project/new', '.local/state/grove/temporary/x']:
+for name in ['project/own', 'project/new', '.gitignore', '.local/state/grove/temporary/x']:
     tried(name, lambda: write(name))
 tried('mode', lambda: os.chmod(HOME + '/project/own', 0o600))
-for name in ['.bashrc', '.zshrc', '.ssh/authorized_keys', '.config/grove/config.toml', '.local/state/grove/ledger.key', '.claude/settings.json', '.local/bin/ls', '.gitconfig', '.cargo/config.toml']:
+for name in [NAMES '.zshrc', '.ssh/authorized_keys', '.config/grove/config.toml', '.local/state/grove/ledger.key', '.claude/settings.json', '.local/bin/ls', '.gitconfig', '.cargo/config.toml']:
     tried(name, lambda: write(name))
 tried('mode', lambda: os.chmod(HOME + '/.bashrc', 0o600))
 tried('move', lambda: os.rename(HOME + '/.bashrc', HOME + '/project/x'))
 tried('folder', lambda: os.rename(HOME + '/.local', HOME + '/project/y'))
 ";
-    let (said, held) = outside.run(program, Some(sandbox)).await;
+    let program = program.replace("NAMES", &names);
+    let (said, held) = outside.run(&program, Some(sandbox)).await;
     assert_eq!(held, Held::ALL);
     let (open, closed) = said.split_at(said.find(".bashrc").unwrap());
     assert!(
-        !open.contains("held") && open.lines().count() == 4,
+        !open.contains("held") && open.lines().count() == 5,
         "{said}"
     );
     assert!(
-        !closed.contains("done") && closed.lines().count() == 12,
+        !closed.contains("done") && closed.lines().count() == 18,
         "{said}"
     );
+}
+
+#[tokio::test]
+async fn a_link_that_was_put_in_the_place_of_a_folder_opens_nothing() {
+    needs![Python];
+    let outside = Outside::new();
+    let place = outside.path("place");
+    std::fs::create_dir(&place).unwrap();
+    std::fs::write(place.join("file"), "x").unwrap();
+    let program = r"
+for act in [lambda: open('../place/file').read(), lambda: open('../place/new', 'w')]:
+    try:
+        act(); print('OUT')
+    except OSError:
+        print('HELD')
+";
+    for expected in ["OUT\nOUT", "HELD\nHELD"] {
+        let mut sandbox = outside.sandbox(false);
+        sandbox.writes.push(place.clone());
+        sandbox.seclusion.as_mut().unwrap().work.push(place.clone());
+        let (said, _) = outside.run(program, Some(sandbox)).await;
+        assert_eq!(said, expected);
+        if !place.is_symlink() {
+            std::fs::rename(&place, outside.path("moved")).unwrap();
+            std::os::unix::fs::symlink("outside", &place).unwrap();
+        }
+    }
 }
 
 #[tokio::test]

@@ -82,7 +82,10 @@ fn everything(scene: &Scene, used: &Path) -> Vec<(&'static str, bool)> {
     done.push(("unmerged", git.unmerged(top).is_ok()));
     done.push(("tracked", git.tracked(top, &["a.txt".to_owned()]).is_ok()));
     let files = git.files_of(top, head);
-    done.push(("files_of", files.is_ok_and(|files| files.contains("a.txt"))));
+    done.push((
+        "files_of",
+        files.is_ok_and(|files| files.names.contains("a.txt")),
+    ));
     let now = git.tree(used, &scratch, &[]).ok().flatten();
     done.push(("tree", now.is_some()));
     let now = now.unwrap_or_else(|| head.clone());
@@ -317,6 +320,66 @@ fn every_form_of_repository_is_looked_at_and_gets_working_trees() {
 }
 
 #[test]
+fn a_tree_that_names_a_repository_does_not_make_that_one_its_own() {
+    let scene = Scene::new();
+    scene.repository("secret", &[("a.txt", "one\n")]);
+    scene.repository("own", &[("a.txt", "one\n")]);
+    scene.person("own", &["worktree", "add", "-q", "../tree"]);
+    let local = ["-c", "protocol.file.allow=always"];
+    let add = ["submodule", "--quiet", "add", "../secret", "inner"];
+    scene.person("own", &[&local[..], &add].concat());
+    let secret = scene.path("secret/.git");
+    let folders = |place: &str| scene.git().folders(&scene.path(place));
+    for (place, commits) in [
+        ("own", "own/.git"),
+        ("tree", "own/.git"),
+        ("own/inner", "own/.git/modules/inner"),
+    ] {
+        assert_eq!(folders(place), [place, commits].map(|it| scene.path(it)));
+    }
+    let text = |target: &Path| format!("gitdir: {}\n", target.display());
+    scene.write("file", &[(".git", &text(&secret))]);
+    scene.write(
+        "again",
+        &[(".git", &text(&scene.path("own/.git/worktrees/tree")))],
+    );
+    std::fs::create_dir(scene.path("link")).unwrap();
+    std::os::unix::fs::symlink(&secret, scene.path("link/.git")).unwrap();
+    // A folder of its own that borrows the rest.
+    scene.write(
+        "borrowed",
+        &[
+            (".git/HEAD", "ref: refs/heads/main\n"),
+            (".git/gitdir", "..\n"),
+            (".git/commondir", &secret.display().to_string()),
+        ],
+    );
+    scene.write(
+        "turned",
+        &[
+            (".git", "gitdir: made\n"),
+            ("made/HEAD", "ref: refs/heads/main\n"),
+            (
+                "made/gitdir",
+                &scene.path("turned/.git").display().to_string(),
+            ),
+            ("made/commondir", &secret.display().to_string()),
+            ("made/config", "[core]\n\tworktree = ..\n"),
+        ],
+    );
+    // All that a person has may be in a repository; it is not the work that lies there.
+    scene.repository("home", &[(".profile", "x\n"), ("work/a.txt", "x\n")]);
+    assert_eq!(folders("home/work"), [scene.path("home/.git")]);
+    for place in ["file", "again", "link", "borrowed", "turned"] {
+        assert!(
+            scene.git().place(&scene.path(place)).unwrap().is_some(),
+            "{place}"
+        );
+        assert_eq!(folders(place), [scene.path(place)], "{place}");
+    }
+}
+
+#[test]
 fn a_repository_is_fetched_by_the_protocol_that_its_address_names() {
     let scene = Scene::new();
     scene.repository("far", &[("a.txt", "one\n"), ("sub/b.txt", "b\n")]);
@@ -384,6 +447,11 @@ fn what_could_run_at_the_persons_next_git_is_put_back_and_the_rest_is_left() {
             true,
         ),
         (
+            "other ends of lines",
+            &["config", "core.autocrlf", "true"],
+            true,
+        ),
+        (
             "a remote",
             &["remote", "add", "far", "https://x.invalid/x"],
             false,
@@ -433,6 +501,169 @@ fn what_could_run_at_the_persons_next_git_is_put_back_and_the_rest_is_left() {
     assert_eq!(hook.unwrap(), "mine\n");
     for gone in ["hooks/pre-commit", "info/attributes", "modules/m/config"] {
         assert!(!scene.path("project/.git").join(gone).exists(), "{gone}");
+    }
+}
+
+/// What a child with a shell does in a repository with a submodule `inner` and another working tree, each so that a program
+/// runs at the person's next git. `PROGRAM` stands for a setting that names one, `MARK` for the file that it makes.
+const LEFT_FOR_GIT: &[(&str, &str)] = &[
+    (
+        "another place of everything shared",
+        "mkdir .git/evil; cp -r .git/objects .git/refs .git/HEAD .git/evil; PROGRAM > .git/evil/config; echo evil > .git/commondir",
+    ),
+    (
+        "the same for another working tree",
+        "mkdir .git/evil; cp -r .git/objects .git/refs .git/HEAD .git/evil; PROGRAM > .git/evil/config; echo ../../evil > .git/worktrees/other/commondir",
+    ),
+    (
+        "settings of another working tree",
+        "git config extensions.worktreeConfig true; PROGRAM > .git/worktrees/other/config.worktree",
+    ),
+    (
+        "settings that are too large to be kept",
+        "git config extensions.worktreeConfig true; { PROGRAM; head -c 2000000 /dev/zero | tr '\\0' '#'; } > .git/config.worktree",
+    ),
+    (
+        "settings that are a link",
+        "cp .git/config later; ln -sf ../later .git/config; : LATER; PROGRAM >> later",
+    ),
+    (
+        "a folder of hooks that is a link",
+        "rm -rf .git/hooks; mkdir later; ln -s ../later .git/hooks; : LATER; HOOK later/pre-commit",
+    ),
+    (
+        "a hook that is too large to be kept",
+        "HOOK .git/hooks/pre-commit; head -c 2000000 /dev/zero | tr '\\0' '#' >> .git/hooks/pre-commit",
+    ),
+    (
+        "a hook among very many",
+        "cd .git/hooks; seq 21000 | xargs touch; cd ../..; HOOK .git/hooks/pre-commit",
+    ),
+    (
+        "a submodule that is new",
+        "git init -q nested; git -C nested commit -q --allow-empty -m x; PROGRAM >> nested/.git/config; git add nested",
+    ),
+    (
+        "a submodule that borrows a repository",
+        "git init -q nested; git -C nested commit -q --allow-empty -m x; mkdir evil; cp -r nested/.git/* evil; PROGRAM >> evil/config; \
+         echo $PWD/evil > nested/.git/commondir; git add nested",
+    ),
+    (
+        "a submodule elsewhere",
+        "git init -q elsewhere; git -C elsewhere commit -q --allow-empty -m x; PROGRAM >> elsewhere/.git/config; mkdir nested; \
+         echo gitdir: ../elsewhere/.git > nested/.git; git add -f nested",
+    ),
+    (
+        "a submodule deep among those that are kept",
+        "d=.git/modules/logs/refs/a/b/c/d/e/f/g/h/i; mkdir -p $d nested; cp -r .git/HEAD .git/objects .git/refs $d; PROGRAM > $d/config; \
+         echo gitdir: ../$d > nested/.git; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),nested",
+    ),
+    (
+        "a submodule whose repository was exchanged",
+        "rm inner/.git; cp -r .git/modules/inner inner/.git; git config -f inner/.git/config --unset core.worktree; PROGRAM >> inner/.git/config",
+    ),
+    (
+        "a log that is a link to what a shell reads",
+        "ln -sf $PWD/../home/.profile .git/logs/HEAD",
+    ),
+    (
+        "a message that is a link to what a shell reads",
+        "ln -sf $PWD/../home/.profile .git/COMMIT_EDITMSG",
+    ),
+];
+
+#[test]
+fn nothing_that_a_child_leaves_in_a_repository_runs_or_writes_elsewhere_at_the_persons_next_git() {
+    for (what, script) in LEFT_FOR_GIT {
+        for is_guarded in [false, true] {
+            let scene = Scene::new();
+            scene.repository("far", &[("l.txt", "one\n")]);
+            scene.repository("project", &[("a.txt", "one\n")]);
+            let local = ["-c", "protocol.file.allow=always"];
+            let add = ["submodule", "--quiet", "add", "../far", "inner"];
+            scene.person("project", &[&local[..], &add].concat());
+            scene.person("project", &["commit", "-q", "-m", "submodule"]);
+            scene.person("project", &["worktree", "add", "-q", "../other"]);
+            scene.write("home", &[(".profile", "mine\n")]);
+            let mark = scene.path("mark").display().to_string();
+            let shell = |script: &str, folder: &str| {
+                let program = format!("printf '[core]\\n\\tfsmonitor = touch {mark}; false\\n'");
+                let script = script.replace("PROGRAM", &program);
+                let hook = format!("printf '#!/bin/sh\\ntouch {mark}\\n' > $1; chmod +x $1");
+                let script = format!("HOOK() {{ {hook}; }}; {script}");
+                let mut shell = Command::new("/bin/sh");
+                shell.args(["-c", &script]).current_dir(scene.path(folder));
+                shell.env("HOME", scene.path("home"));
+                for role in ["AUTHOR", "COMMITTER"] {
+                    shell.env(format!("GIT_{role}_NAME"), "x");
+                    shell.env(format!("GIT_{role}_EMAIL"), "x@localhost");
+                }
+                shell.output().unwrap()
+            };
+            let guarded = scene.git().guard(&scene.path("project")).unwrap();
+            let (before, later) = script.split_once(": LATER;").unwrap_or((script, ""));
+            let left = shell(before, "project");
+            assert!(left.status.success(), "{what}: {left:?}");
+            std::fs::remove_file(scene.path("mark")).ok();
+            if is_guarded {
+                let done = scene.git().put_back(&guarded).unwrap();
+                assert!(!done.is_empty(), "{what}");
+                let again = scene.git().put_back(&guarded).unwrap();
+                assert!(again.is_empty(), "{what}: {again:?}");
+            }
+            shell(later, "project");
+            for folder in ["project", "other"] {
+                shell("git status; git commit -q --allow-empty -m second", folder);
+            }
+            let ran = scene.path("mark").exists();
+            let wrote = std::fs::read_to_string(scene.path("home/.profile")).unwrap() != "mine\n";
+            assert_eq!(ran || wrote, !is_guarded, "{what}");
+        }
+    }
+}
+
+#[test]
+fn what_honest_work_does_in_a_repository_is_left() {
+    for (what, script) in [
+        ("a commit", "echo two > a.txt; git commit -qam second"),
+        (
+            "branches with odd names",
+            "git branch config; git branch hooks/x; git branch a/commondir",
+        ),
+        ("a working tree", "git worktree add -q ../new"),
+        (
+            "a tag and a note",
+            "git tag -m x one; git notes add -m x; git stash -q",
+        ),
+        ("a repository inside", "git init -q built/thing"),
+        (
+            "a submodule",
+            "git -c protocol.file.allow=always submodule --quiet add ../far inner; git commit -qm inner",
+        ),
+        (
+            "a submodule of another tree",
+            "git -c protocol.file.allow=always submodule --quiet add ../far inner; git commit -qm inner; git worktree add -q ../new; \
+             cd ../new; git -c protocol.file.allow=always submodule --quiet update --init",
+        ),
+        ("nothing", "git gc -q; git status"),
+    ] {
+        let scene = Scene::new();
+        scene.repository("far", &[("l.txt", "one\n")]);
+        scene.repository("project", &[("a.txt", "one\n")]);
+        let guarded = scene.git().guard(&scene.path("project")).unwrap();
+        let mut shell = Command::new("/bin/sh");
+        shell
+            .args(["-c", script])
+            .current_dir(scene.path("project"));
+        shell.env("HOME", scene.path("home"));
+        scene.write(
+            "home",
+            &[(".gitconfig", "[user]\n\tname = x\n\temail = x@localhost\n")],
+        );
+        let done = shell.output().unwrap();
+        assert!(done.status.success(), "{what}: {done:?}");
+        let restored = scene.git().put_back(&guarded).unwrap();
+        assert!(restored.is_empty(), "{what}: {restored:?}");
     }
 }
 

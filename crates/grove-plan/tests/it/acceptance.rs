@@ -34,6 +34,7 @@ fn seen(code: i32) -> Outcome {
             output: Digest::of(b""),
             sandbox: "none".to_owned(),
             changed: Vec::new(),
+            as_before: Vec::new(),
         }],
         ..Seen::default()
     }))

@@ -299,6 +299,7 @@ fn some_outcome(kind: EffectKind, detail: u32) -> Outcome {
                 output: Digest::of(b""),
                 sandbox: "none".to_owned(),
                 changed: Vec::new(),
+                as_before: Vec::new(),
             }],
             ..Seen::default()
         })),

@@ -178,6 +178,7 @@ fn rejected_work_is_complete_and_hands_nothing_on() {
         output: Digest::of(b"out"),
         sandbox: "writes".to_owned(),
         changed: Vec::new(),
+        as_before: Vec::new(),
     }];
     let seen = Seen {
         results,

@@ -16,6 +16,7 @@ use crate::args::{ChainLook, ChainsCommand};
 use crate::command_error::{ErrorKind, ExitCode as _};
 use crate::json::{DiagnosticJson, EntryJson};
 use crate::output::Output;
+use crate::table::shorten;
 
 pub(super) fn run(environment: Environment, command: &ChainsCommand, out: &mut Output) -> Outcome {
     match command {
@@ -119,6 +120,9 @@ fn details(step: &Step) -> Vec<(String, String)> {
     all
 }
 
+/// The columns of a task in the line of its step.
+const TASK_COLUMNS: usize = 60;
+
 /// A step as one line: who, how, and the start of the task.
 fn step_line(step: &Step) -> String {
     let tasks = step.tasks().iter().map(|task| {
@@ -143,7 +147,7 @@ fn step_line(step: &Step) -> String {
             }
         }
     };
-    let what: String = one_line(&what).chars().take(60).collect();
+    let what = shorten(&one_line(&what), TASK_COLUMNS);
     one_line(&format!("{who}{gives}: {what}"))
 }
 

@@ -45,7 +45,7 @@ pub(super) fn run(
     let looked = looked.insert(super::look(environment, &Look::default())?);
     let environment = looked.library.environment().clone();
     let hosts = found_hosts(&environment);
-    let models = ModelSettings::of(&environment, &looked.world.settings.settings);
+    let mut models = ModelSettings::of(&environment, &looked.world.settings.settings);
     let providers = ProviderHealth::all(&models);
     let engines = engines::installed(&environment);
     let count = |state: State| {
@@ -61,7 +61,7 @@ pub(super) fn run(
         let message = "--json asks and writes nothing, so there is nothing for --yes to agree to";
         return Err(CommandError::usage(message).hint("use only one of them"));
     }
-    let next = next_steps(&hosts, &providers, &engines, &project);
+    let next = next_steps(&hosts, &models, &engines, &project);
     if json {
         out.json(&json!({
             "schema": "grove.init/1",
@@ -79,20 +79,19 @@ pub(super) fn run(
     print_found(&hosts, &providers, &engines, out);
     print_project(&project, &environment, out);
     let code = offer(&environment, &hosts, yes, out)?;
-    let mut providers = providers;
-    if !yes && !has_key(&providers) && first_provider::offer(&environment, out)? {
-        providers = ProviderHealth::all(&ModelSettings::find(&environment));
+    if !yes && !has_key(&models) && first_provider::offer(&environment, out)? {
+        models = ModelSettings::find(&environment);
     }
     out.line("");
     out.line("What to do next:");
     // What was entered just now need not be done again.
     let hosts = found_hosts(&environment);
-    for step in next_steps(&hosts, &providers, &engines, &project) {
+    for step in next_steps(&hosts, &models, &engines, &project) {
         out.line(&format!("  {}", step.command));
         out.line(&format!("      {}", step.why));
     }
     // At a terminal it was offered, and so shown already.
-    if !has_key(&providers) && !out.can_ask() {
+    if !has_key(&models) && !out.can_ask() {
         first_provider::print(&environment, out);
     }
     Ok(code)
@@ -210,14 +209,15 @@ fn offer(environment: &Environment, hosts: &[FoundHost], yes: bool, out: &mut Ou
 }
 
 /// Returns true if a model can be asked, as far as that is known without trying.
-fn has_key(providers: &[ProviderHealth]) -> bool {
+fn has_key(models: &ModelSettings) -> bool {
+    let providers = ProviderHealth::all(models);
     let mut states = providers.iter().map(|provider| provider.state);
     states.any(|state| matches!(state, "present" | "needs none" | "not tried"))
 }
 
 fn next_steps(
     hosts: &[FoundHost],
-    providers: &[ProviderHealth],
+    models: &ModelSettings,
     engines: &[InstalledEngine],
     project: &FoundProject,
 ) -> Vec<NextStep> {
@@ -238,7 +238,11 @@ fn next_steps(
         let command = format!("grove mcp install --host {}", host.name);
         add(&command, &format!("give {} Grove's tools", host.title));
     }
-    match (has_key(providers), engines.first()) {
+    match (has_key(models), engines.first()) {
+        (true, _) if models.usual_model.is_some() => add(
+            "grove run AGENT \"task\"",
+            "run an agent; `grove agents list` lists them",
+        ),
         (true, _) => add(
             "grove run AGENT \"task\" --model PROVIDER/ID",
             "run an agent; `grove agents list` lists them, and `model` in [runs] of the configuration saves naming a model each time",
@@ -250,7 +254,7 @@ fn next_steps(
         (false, None) => {
             add(
                 "export ANTHROPIC_API_KEY=…",
-                "or OPENAI_API_KEY, or [providers] in the configuration: gives Grove a model to ask",
+                "gives Grove a model to ask; so does OPENAI_API_KEY, or a provider in the configuration",
             );
             add("grove try", "see Grove at work without a model");
         }

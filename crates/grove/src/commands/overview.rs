@@ -205,6 +205,7 @@ fn next_steps(snapshot: &Snapshot) -> Vec<&'static str> {
             "grove skills list         every skill with its state",
             "grove catalog             what a model is told",
             "grove why NAME            why a skill is shown or missing, host by host",
+            "grove init                what is set up to run agents, and what to do next",
         ]
     }
 }

@@ -102,11 +102,12 @@ fn nowhere(views: &[HostView], name: &str, environment: &Environment) -> Command
     let roots = views.iter().flat_map(|view| &view.look.snapshot.roots);
     let roots: BTreeSet<String> = roots.map(|root| tilde(&root.path, environment)).collect();
     let error = CommandError::finding(message);
-    let error = error.hint(entry_listing::hint_for(&near(views, name), "skill"));
+    // A file of that name says more than a list of all.
     let error = misnamed(views, name, environment)
         .into_iter()
         .chain(no_agents(views, name, environment))
         .fold(error, CommandError::hint);
+    let error = error.hint(entry_listing::hint_for(&near(views, name), "skill"));
     let elsewhere = host_views::not_followed(views, environment);
     let error = elsewhere.fold(error, CommandError::hint);
     if roots.is_empty() {

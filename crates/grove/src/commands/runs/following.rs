@@ -4,9 +4,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use grove_engine::view::{
-    Event, Execution, Fact, NodeId, REJECTED, RunView, StopReason, Wish, Woken,
+    Event, Execution, Fact, NodeView, REJECTED, RunView, StopReason, Wish, Woken,
 };
 use grove_skills::Environment;
+use grove_spec::money;
 use grove_spec::text::one_line;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -14,7 +15,7 @@ use grove_engine::WatchedRun;
 
 use super::live::{LiveView, Manner, Wanted};
 use crate::command_error::CommandError;
-use crate::commands::Outcome;
+use crate::commands::{Outcome, counted};
 use crate::output::Output;
 use grove_engine::RunJournal;
 use grove_engine::words::{event_line, tokens_in_words};
@@ -118,7 +119,10 @@ impl Following<'_> {
         // Nothing of the view may stand where something else is written, however it ended.
         if let Some(view) = &mut view {
             // One child is in the line that says how the run ended.
-            if matches!(left, Ok(Left::Over)) && watched.is_over() && watched.plan.nodes.len() > 1 {
+            if matches!(left, Ok(Left::Over))
+                && watched.is_over()
+                && watched.state.nodes.keys().nth(1).is_some()
+            {
                 view.leave(&[&mut watched], out);
             } else {
                 view.clear(out);
@@ -283,11 +287,6 @@ fn print_result(view: &RunView, out: &mut Output) {
     if let Some(result) = &view.answer {
         out.child_text(result);
     }
-    let nodes = view
-        .nodes
-        .iter()
-        .filter(|node| node.id != NodeId::whole_run());
-    let tries: usize = nodes.map(|node| node.attempts.len()).sum();
     let reason = view
         .reason
         .as_ref()
@@ -299,11 +298,10 @@ fn print_result(view: &RunView, out: &mut Output) {
         (word, None) => format!(", {word}"),
     };
     out.note(&format!(
-        "grove: run {} {}{reason}{acceptance}; {}, {}",
+        "grove: run {} {}{reason}{acceptance}; {}",
         view.id,
         view.shown(),
-        crate::commands::counted(tries, "try"),
-        tokens_in_words(view.tokens()),
+        spent(view),
     ));
     for node in &view.nodes {
         if let Some(path) = &node.output.path {
@@ -313,6 +311,35 @@ fn print_result(view: &RunView, out: &mut Output) {
             out.note(&format!("grove: {}: {what}: {}", node.id, one_line(line)));
         }
     }
+    let changes = |node: &NodeView| node.patch.as_ref().is_some_and(|patch| patch.files > 0);
+    if view.nodes.iter().any(changes) {
+        let id = &view.id;
+        let apply = match view.shown() {
+            "complete" => format!(", `grove runs apply {id}` makes them here"),
+            _ => String::new(),
+        };
+        out.note(&format!(
+            "grove: files were changed in working trees: `grove runs diff {id}` shows the changes{apply}"
+        ));
+    }
+}
+
+/// Returns the number of children and of tries, where it is not one for each, and what they used.
+fn spent(view: &RunView) -> String {
+    let tries = view.nodes.iter().map(|node| node.attempts.len());
+    let tries: Vec<usize> = tries.filter(|tries| *tries > 0).collect();
+    let (children, tries) = (tries.len(), tries.iter().sum());
+    let of_children = (children > 1).then(|| format!("{children} children"));
+    let of_tries = (tries > children).then(|| counted(tries, "try"));
+    let cost = view.cost.filter(|cost| *cost > 0.0);
+    let cost = cost.map(|cost| format!("cost {}", money::in_words(cost)));
+    let parts = [
+        of_children,
+        of_tries,
+        Some(tokens_in_words(view.tokens())),
+        cost,
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the command with which a run goes on that waits for a person.

@@ -77,8 +77,14 @@ fn print(runs: &RunJournal, ledger: &Ledger, out: &mut Output) {
         "none" => "nothing was required".to_owned(),
         word => word.to_owned(),
     };
+    let is_mixed = view
+        .nodes
+        .iter()
+        .any(|node| node.acceptance != view.acceptance);
     let word = match view.acceptance {
         REJECTED => String::new(),
+        // What each child's work counts as is in its own line.
+        "none" if is_mixed => String::new(),
         word => format!(", {}", accepted(word)),
     };
     out.line(&format!("run {} {}{word}", view.id, view.shown()));
@@ -104,6 +110,9 @@ fn print(runs: &RunJournal, ledger: &Ledger, out: &mut Output) {
             for line in failed.map_or_else(Vec::new, |result| printed_lines(runs, result)) {
                 out.line(&format!("      | {line}"));
             }
+            if failed.is_some_and(|result| !result.as_before.is_empty()) {
+                out.line("      no child changes what its work is checked with; `protect` in a request says which files that are");
+            }
         }
         for (what, line) in node.remarks() {
             out.line(&format!("    {what}: {}", one_line(line)));
@@ -114,19 +123,19 @@ fn print(runs: &RunJournal, ledger: &Ledger, out: &mut Output) {
 fn check_line(check: &Check, result: Option<&CheckResult>) -> String {
     match result {
         Some(result) => format!(
-            "{} `{}` {} after {}, held: {}{}",
+            "{} `{}` {} after {}, sandbox: {}{}",
             check.id,
             check.line(),
             result.end,
             duration::in_words(result.milliseconds),
             result.sandbox,
-            changed_by(result),
+            files_of(result),
         ),
         None => format!("{} `{}` was not run", check.id, check.line()),
     }
 }
 
-/// The first lines of what a command printed, which begin with the files that it saw as they were before the child.
+/// The first lines of what a command printed.
 fn printed_lines(runs: &RunJournal, result: &CheckResult) -> Vec<String> {
     let text = runs.text(&result.output).unwrap_or_default();
     let lines = text.lines().take(MOST_PRINTED).map(|line| {
@@ -136,10 +145,13 @@ fn printed_lines(runs: &RunJournal, result: &CheckResult) -> Vec<String> {
     lines.collect()
 }
 
-/// Says which files of the work a command changed, though it was to judge them.
-pub(super) fn changed_by(result: &CheckResult) -> String {
-    match result.changed.as_slice() {
+/// Returns the files that a command saw as they were before the child, and those of the work that it changed, though it was to judge
+/// them.
+pub(super) fn files_of(result: &CheckResult) -> String {
+    let named = |what: &str, files: &[String]| match files {
         [] => String::new(),
-        files => format!(", changed the work: {}", one_line(&first_names(files))),
-    }
+        files => format!(", {what}: {}", one_line(&first_names(files))),
+    };
+    let before = named("as before the child", &result.as_before);
+    before + &named("changed the work", &result.changed)
 }

@@ -1,7 +1,7 @@
 //! `grove plan`: what a run would be.
 
 use grove_engine::ResolvedRun;
-use grove_engine::view::{Child, FanOut, Node, Told, Work, WorktreePlan};
+use grove_engine::view::{Child, Contract, FanOut, Node, Told, Work, WorktreePlan};
 use grove_spec::duration;
 use grove_spec::text::one_line;
 
@@ -13,10 +13,16 @@ pub(super) fn print(resolved: &ResolvedRun, out: &mut Output) {
     let (plan, task) = (&resolved.plan, &resolved.envelope.task);
     out.line(&format!("plan {}", plan.digest().first_digits(12)));
     out.line(&one_line(&plan.flow()));
-    if !task.trim().is_empty() {
+    let messages: Vec<String> = plan
+        .nodes
+        .iter()
+        .map(|node| message(node, resolved))
+        .collect();
+    // A saved chain's task may be in none of its children's.
+    if !task.trim().is_empty() && !messages.iter().any(|it| it == task) {
         out.line(&format!("task: {}", one_line(task)));
     }
-    for node in &plan.nodes {
+    for (node, message) in plan.nodes.iter().zip(messages) {
         let child = node.child();
         let list = match &node.work {
             Work::Child(_) => None,
@@ -35,7 +41,7 @@ pub(super) fn print(resolved: &ResolvedRun, out: &mut Output) {
             };
             out.line(&format!("  {:<10} {}", "each", one_line(&each)));
         }
-        for (name, value) in rows(node, child, resolved) {
+        for (name, value) in rows(node, child, message) {
             out.line(&format!("  {name:<10} {}", one_line(&value)));
         }
     }
@@ -74,20 +80,37 @@ fn beginning(tree: &WorktreePlan) -> String {
     format!("of its own, from {}{with}", tree.base)
 }
 
+/// Returns the message that a child starts with.
+fn message(node: &Node, resolved: &ResolvedRun) -> String {
+    let told = resolved.text(&node.child().told);
+    let told = told.and_then(|bytes| serde_json::from_slice::<Told>(bytes).ok());
+    told.map(|told| told.message).unwrap_or_default()
+}
+
+/// Returns the condition under which a child's work counts.
+fn accepted(contract: &Contract) -> String {
+    let commands: Vec<String> = contract
+        .verify
+        .iter()
+        .map(|it| format!("`{}`", it.line()))
+        .collect();
+    let by = match commands.as_slice() {
+        [] => String::new(),
+        commands => format!(" by {}", commands.join(", ")),
+    };
+    format!("when {}{by}", contract.level_word())
+}
+
 /// Returns the rows about a child that are known before it starts; what is not said is left out.
-fn rows(node: &Node, child: &Child, resolved: &ResolvedRun) -> Vec<(&'static str, String)> {
+fn rows(node: &Node, child: &Child, message: String) -> Vec<(&'static str, String)> {
     let after: Vec<&str> = node
         .after
         .iter()
         .map(grove_engine::view::NodeId::as_str)
         .collect();
-    let told = resolved.text(&child.told);
-    let told = told.and_then(|bytes| serde_json::from_slice::<Told>(bytes).ok());
-    let task = told.map(|told| told.message).unwrap_or_default();
-    let contract = child.contract.as_ref();
     let tree = child.place.worktree.as_ref();
     let rows = [
-        ("task", task),
+        ("task", message),
         ("after", after.join(", ")),
         (
             "reviews",
@@ -103,7 +126,7 @@ fn rows(node: &Node, child: &Child, resolved: &ResolvedRun) -> Vec<(&'static str
         ("output", child.output.clone().unwrap_or_default()),
         (
             "accepted",
-            contract.map_or_else(String::new, |it| format!("when {}", it.level_word())),
+            child.contract.as_ref().map_or_else(String::new, accepted),
         ),
         ("told", child.told.first_digits(12)),
     ];

@@ -100,6 +100,19 @@ fn runs_that_have_ended_are_neither_open_nor_stopped() {
 }
 
 #[test]
+fn a_model_is_told_why_work_was_rejected() {
+    let (_server, session) = scene();
+    let mut client = RawClient::connect(&session);
+    let acceptance = json!({ "verify": ["exit 3"] });
+    let work = json!({ "agent": "worker", "task": "quick one", "acceptance": acceptance });
+    let (text, is_error) = told(&mut client, "subagent", &work);
+    assert!(is_error, "{text}");
+    let why = "\n1 rejected: verify-1 (`exit 3`) ended with code 3\n";
+    assert!(text.contains(why), "{text}");
+    end_all(&session);
+}
+
+#[test]
 fn a_request_is_told_what_it_needs_and_nothing_that_the_tool_has_not() {
     let session = empty_home();
     session.definition("home/.grove/agents/worker.md", "tools: read\n", "You work.");

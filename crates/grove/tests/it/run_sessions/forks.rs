@@ -269,6 +269,8 @@ fn an_agent_that_prefers_a_conversation_starts_fresh_where_there_is_none_and_say
     session.dir("project");
     session.definition(AGENT, "tools: read\ndefaultContext: fork\n", "You know.");
     let fresh = session.grove(run("Dig", &[])).ok();
-    fresh.says(["`worker` begins with a copy of a conversation where it can; none was named"]);
+    fresh.says([
+        "`worker` prefers to go on from a conversation; none was named, so it knows its task alone",
+    ]);
     assert_eq!(told(&server, 0), ["Dig"]);
 }

@@ -2,7 +2,7 @@
 //! written for somebody else.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixDatagram, UnixListener};
 
 use grove_testkit::model_server::Reply;
 use grove_testkit::needs;
@@ -29,6 +29,8 @@ fn a_childs_commands_are_kept_from_what_verify_commands_are_kept_from() {
     let connect = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])";
     let supervisor = SUPERVISOR;
     let send = "import socket, sys; socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b\"x\", sys.argv[1])";
+    let pair = "import socket, sys; socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b\"x\", sys.argv[1])";
+    let datagrams = UnixDatagram::bind(session.path("home/other/datagrams")).unwrap();
     session.grove(["run", "worker", "true"]).ok();
     let names = session.entries("state/grove");
     let log = names
@@ -67,6 +69,10 @@ fn a_childs_commands_are_kept_from_what_verify_commands_are_kept_from() {
             "a socket",
             format!("python3 -c '{connect}' {}", at("home/other/socket")),
         ),
+        (
+            "a socket by a pair",
+            format!("python3 -c '{pair}' {}", at("home/other/datagrams")),
+        ),
     ];
     for is_open in [false, true] {
         if is_open {
@@ -78,7 +84,7 @@ fn a_childs_commands_are_kept_from_what_verify_commands_are_kept_from() {
             assert_eq!(session.has("project/out"), is_open, "{name}");
         }
     }
-    drop(listener);
+    drop((listener, datagrams));
     // What its work needs is left to it.
     session.file(USER_CONFIG, "[runs]\nmodel = 'anthropic/m'\n");
     let task = "mkdir -p a && echo x > a/b && chmod 755 a/b && touch -d 2001-01-01 a/b && mv a/b out && test -w $TMPDIR && echo x > $TMPDIR/x && echo fine > fine";

@@ -62,6 +62,145 @@ fn whatever_a_child_asks_for_happens_below_its_folder() {
     }
 }
 
+/// A child that does what its task says in the shell, or looks round with every tool that it has.
+fn workers_and_lookers() -> (ModelServer, Session) {
+    let (server, session) = scene(|task, turns| match (task.strip_prefix("sh "), turns) {
+        (Some(line), 0) => bash(line.lines().next().unwrap_or_default()),
+        (None, 0) => Reply::call("read", json!({ "path": "id" })),
+        (None, 1) => Reply::call("write", json!({ "path": "evil", "content": "x" })),
+        (None, 2) => bash("cat id; touch evil"),
+        _ => Reply::text("Done."),
+    });
+    session.file("outside/id", "marker-of-a-key\n");
+    session.dir("project/sub");
+    (server, session)
+}
+
+/// Asserts that nothing of the folder outside was told or written.
+fn assert_kept_out(server: &ModelServer, session: &Session, what: &str) {
+    let requests = server.requests();
+    let is_told = |request: &grove_testkit::model_server::Request| {
+        String::from_utf8_lossy(&request.body).contains("marker-of-a-key")
+    };
+    assert!(!requests.iter().any(is_told), "{what}");
+    assert_eq!(session.entries("outside"), ["id"], "{what}");
+}
+
+#[test]
+fn a_link_that_a_child_puts_in_the_place_of_a_folder_leads_no_other_one_there() {
+    let exchange = "sh rmdir sub; ln -s ../outside sub";
+    let first = json!({ "agent": "worker", "task": exchange });
+    let look = json!({ "agent": "worker", "task": "look", "cwd": "sub" });
+    let both = json!({ "parallel": [look.clone()] });
+    let of_group = json!({ "parallel": [{ "agent": "worker", "task": "look" }], "cwd": "sub" });
+    let checked = json!({ "agent": "worker", "task": "sh true", "cwd": "sub", "acceptance": { "verify": ["cat id; touch evil"] } });
+    for second in [look, both, of_group, checked] {
+        let (server, session) = workers_and_lookers();
+        let request = json!({ "task": "x", "chain": [first.clone(), second.clone()] });
+        session.file("request.json", request.to_string());
+        let request = session.path("request.json").display().to_string();
+        let outcome = session.grove(["run", "--request", &request, "--json"]);
+        let run = run_of(&outcome.stdout);
+        assert_eq!(run["state"], "failed", "{second}: {run}");
+        assert!(
+            run.to_string().contains("a link was put in the place of"),
+            "{second}: {run}"
+        );
+        assert_kept_out(&server, &session, &second.to_string());
+    }
+    // Where steps share files, and where their sessions are kept.
+    let (server, session) = workers_and_lookers();
+    let request = json!({ "task": "x", "chainDir": "shared", "chain": [
+        { "agent": "worker", "task": "sh mv shared gone; ln -s ../outside shared" },
+        { "agent": "worker", "task": "sh touch {chain_dir}/evil" },
+    ] });
+    session.file("request.json", request.to_string());
+    let request = session.path("request.json").display().to_string();
+    session.grove(["run", "--request", &request]);
+    assert_kept_out(&server, &session, "chainDir");
+    let (server, session) = workers_and_lookers();
+    let task = "sh mv kept gone; ln -s ../outside kept";
+    session.done(["run", "worker", task, "--session-dir", "kept"]);
+    assert_kept_out(&server, &session, "sessionDir");
+}
+
+#[test]
+fn a_link_in_a_commit_or_in_the_place_of_a_skill_leads_no_child_there() {
+    let (server, session) = workers_and_lookers();
+    super::worktrees::git(&session, "init -q -b main");
+    session.file("project/sub/a.txt", "x");
+    super::worktrees::git(&session, "add -A");
+    super::worktrees::git(&session, "commit -q -m first");
+    super::worktrees::git(&session, "checkout -q -b other");
+    session.remove("project/sub");
+    session.link("project/sub", session.path("outside"));
+    super::worktrees::git(&session, "add -A");
+    super::worktrees::git(&session, "commit -q -m second");
+    super::worktrees::git(&session, "checkout -q main");
+    let words = ["run", "worker", "look", "--worktree", "--base-ref", "other"];
+    session.grove_in("project/sub", words).fails(1);
+    assert_kept_out(&server, &session, "a commit");
+    // A skill of a trusted project, which the second step may read.
+    let (server, session) = scene(|task, turns| match (task, turns) {
+        (task, 0) if task.starts_with("sh ") => bash(&task[3..]),
+        (task, 0) => Reply::call("read", json!({ "path": task.lines().next() })),
+        _ => Reply::text("Done."),
+    });
+    let session = session.with_repository();
+    session.file("outside/id", "marker-of-a-key\n");
+    session.skill("project/.agents/skills/known", "known", "Knows.");
+    session.file("project/.agents/skills/known/id", "plain");
+    session.dir("project/sub");
+    session.definition(
+        "home/.grove/agents/judge.md",
+        "skills: known\n",
+        "You judge.",
+    );
+    session.trust();
+    let id = session
+        .path("project/.agents/skills/known/id")
+        .display()
+        .to_string();
+    let change = "sh mv .agents/skills/known gone; ln -s ../../../outside .agents/skills/known";
+    for (first, is_read) in [("sh true", true), (change, false)] {
+        let request = json!({ "task": "x", "chain": [
+            { "agent": "worker", "task": first },
+            { "agent": "judge", "task": id, "cwd": "sub" },
+        ] });
+        session.file("request.json", request.to_string());
+        let request = session.path("request.json").display().to_string();
+        session.done(["run", "--request", &request]);
+        assert_eq!(
+            told(&server).contains("plain"),
+            is_read,
+            "{}",
+            told(&server)
+        );
+    }
+    assert_kept_out(&server, &session, "a skill");
+}
+
+#[test]
+fn a_git_file_that_names_another_repository_opens_nothing_of_it() {
+    let (server, session) = scene(|task, turns| match turns {
+        0 => bash(task),
+        _ => Reply::text("Done."),
+    });
+    session.file("outside/.git/objects/marker", "marker-of-a-key");
+    session.file("outside/.git/HEAD", "ref: refs/heads/main\n");
+    session.dir("outside/.git/refs");
+    let name = "echo gitdir: $PWD/../outside/.git > .git";
+    let look = "cat ../outside/.git/objects/marker";
+    session.done(["run", "worker", name, "->", "worker", look]);
+    let last = told(&server);
+    assert!(last.contains("Permission denied"), "{last}");
+    let check = format!("{look} && touch found");
+    session
+        .grove(["run", "worker", "true", "--verify", &check])
+        .fails(5);
+    assert!(!session.has("project/found"));
+}
+
 #[test]
 fn those_a_child_asks_get_no_power_that_it_lacks() {
     for (own, asked, wanted) in [

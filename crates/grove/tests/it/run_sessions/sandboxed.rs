@@ -81,7 +81,7 @@ fn a_command_reaches_nothing_that_its_child_reaches() {
     session
         .grove(["runs", "ledger", &id])
         .ok()
-        .prints(["held: writes, reads, network, signals, system calls, attributes"]);
+        .prints(["sandbox: writes, reads, network, signals, system calls, attributes"]);
 }
 
 #[test]

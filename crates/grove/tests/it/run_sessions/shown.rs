@@ -3,6 +3,7 @@
 
 use grove_testkit::model_server::Reply;
 use grove_testkit::session::USER_CONFIG;
+use serde_json::json;
 
 use super::delegation::{BOSS, ask};
 use super::graphs::scene;
@@ -55,6 +56,25 @@ fn a_chain_that_fails_shows_the_steps_that_were_done() {
     ended.prints([done]);
     session.grove(["runs", "show", &id]).ok().prints([done]);
     session.grove(["runs", "wait", &id]).fails(1).prints([done]);
+}
+
+#[test]
+fn a_run_of_tasks_of_their_own_is_named_by_the_first() {
+    let (_server, session) = scene(|_, _| Reply::text("Done."));
+    for (request, title) in [
+        (
+            json!({ "chain": [{ "agent": "judge", "task": "Look\nat it" }, { "agent": "worker", "task": "Go" }] }),
+            "judge → worker: Look",
+        ),
+        (
+            json!({ "tasks": [{ "agent": "judge", "task": "Look" }, { "agent": "worker", "task": "Go" }] }),
+            "judge + worker: Look",
+        ),
+    ] {
+        session.file("project/request.json", request.to_string());
+        session.grove("run --request request.json").ok();
+        assert_eq!(session.json("runs list")["runs"][0]["title"], title);
+    }
 }
 
 #[test]

@@ -102,14 +102,14 @@ fn a_step_sees_what_the_steps_before_it_did() {
     session
         .grove(["runs", "apply", &id])
         .ok()
-        .prints(["1, 2, 3: 3 files changed"]);
+        .prints(["children 1, 2, 3: 3 files changed"]);
     let whole = "one\ntwo\nthree\nfour\nfive\n";
     assert_eq!(session.read("project/a.txt"), whole);
     assert!(session.has("project/verified"));
     session
         .grove(["runs", "apply", &id])
         .ok()
-        .prints(["1, 2, 3: already applied"]);
+        .prints(["children 1, 2, 3: already applied"]);
     assert_eq!(session.read("project/a.txt"), whole);
     applies(&session, &patch(&session, &id, "1"));
 }

@@ -5,10 +5,11 @@ use grove_spec::duration::in_words;
 
 use super::html::Html;
 use crate::commands::counted;
-use crate::commands::runs::ledger::changed_by;
+use crate::commands::runs::ledger::files_of;
 use grove_engine::exported_run::{
     ExportedAction, ExportedChild, ExportedPrompt, ExportedRun, ExportedStep, ExportedText,
 };
+use grove_spec::money;
 use grove_spec::text::grouped;
 
 const HEAD: &str = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -97,7 +98,7 @@ fn heading(run: &ExportedRun, html: &mut Html) {
     );
     fact("tokens", &grouped(whole(view.tokens())), html);
     if let Some(cost) = view.cost.filter(|cost| *cost > 0.0) {
-        fact("cost", &format!("{cost:.4}"), html);
+        fact("cost", &money::in_words(cost), html);
     }
     html.markup("</ul>\n");
     if let Some(reason) = &view.reason {
@@ -285,9 +286,7 @@ fn spent(run: &ExportedRun, html: &mut Html) {
             }
         }
         let calls: usize = node.attempts.iter().map(|it| it.tool_calls).sum();
-        let cost = child
-            .cost
-            .map_or_else(String::new, |cost| format!("{cost:.4}"));
+        let cost = child.cost.map_or_else(String::new, money::in_words);
         html.element("<tr><td>", &format!("{} {}", node.id, node.agent), "</td>");
         html.element("<td data-of=\"Model\">", &models.join(", "), "</td>");
         numbers(&usage, calls, &cost, html);
@@ -295,7 +294,7 @@ fn spent(run: &ExportedRun, html: &mut Html) {
     let calls = run.run.nodes.iter().flat_map(|node| &node.attempts);
     let calls: usize = calls.map(|it| it.tool_calls).sum();
     let cost = run.run.cost.filter(|cost| *cost > 0.0);
-    let cost = cost.map_or_else(String::new, |cost| format!("{cost:.4}"));
+    let cost = cost.map_or_else(String::new, money::in_words);
     html.markup("<tr><td>Total</td><td data-of=\"Model\"></td>");
     numbers(&run.run.usage, calls, &cost, html);
     html.markup("</table></div>\n");
@@ -518,7 +517,7 @@ fn ledger(run: &ExportedRun, html: &mut Html) {
                 &format!(
                     "{id}: {end} after {}, sandbox: {held}{}",
                     in_words(ms),
-                    changed_by(check)
+                    files_of(check)
                 ),
                 "</p>",
             );

@@ -49,6 +49,7 @@ fn run_of(word: &str) -> ExportedRun {
                 output: Digest::of(b"out"),
                 sandbox: word.to_owned(),
                 changed: vec![word.to_owned()],
+                as_before: vec![word.to_owned()],
             }],
             ..Seen::default()
         }),
