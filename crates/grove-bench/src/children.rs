@@ -1,14 +1,15 @@
 //! `cargo xtask bench children`: many one-child runs in one supervisor, started one at a time against a model that keeps
 //! all of them waiting; and the same for agent programs, each a process, at the counts that a machine can bear.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use grove_plan::{Limits, NodeId, TreeLimits};
-use grove_runs::{ChildRequest, RunPlaces, RunRequest, Woken, submit, surroundings_of, wake};
+use grove_engine::below::{submit, wake};
+use grove_engine::view::{RunPlaces, Woken};
+use grove_engine::{Engine, ModelSettings, ResolvedRun, RunOrder};
+use grove_skills::Environment;
 use grove_store::{RunFilter, Store};
 use grove_testkit::agent_program::AgentProgram;
 use grove_testkit::model_server::{Delivery, ModelServer, Request, Script, ScriptedReply};
@@ -23,6 +24,8 @@ use grove_testkit::task::arguments::Arguments;
 const KEY: &str = "a-key-of-the-benchmark";
 /// The word before the number of a task, which no program says by itself.
 const MARK: &str = "bench-errand-";
+/// The agent of every child, before its own words.
+const AGENT: &str = "---\nname: bench\ndescription: Answers.\nmodel: anthropic/m\n---\n";
 /// The longest time that anything may take.
 const LIMIT: Duration = Duration::from_mins(5);
 /// The model holds its answers so long for each child that the first still waits while the last one starts.
@@ -110,13 +113,14 @@ fn ours(count: usize) -> Result<Measured, String> {
     let supervisor = OurSupervisor::start(home.path(), &server)?;
     let store = Store::open(&supervisor.places.journal()).map_err(|error| error.to_string())?;
     // One child before all others, so that what is made once is there.
-    supervisor.submit(&store, home.path(), 0)?;
+    supervisor.submit(&store, &supervisor.errand(0)?)?;
     asked(&server, 1)?;
     let before = supervisor.resident()?;
     let mut first_request = Samples::default();
     for number in 1..=count {
+        let errand = supervisor.errand(number)?;
         let start = Instant::now();
-        supervisor.submit(&store, home.path(), number)?;
+        supervisor.submit(&store, &errand)?;
         asked(&server, number + 1)?;
         first_request.add(start.elapsed());
     }
@@ -168,6 +172,7 @@ fn n_right(store: &Store) -> Result<usize, String> {
 /// A supervisor of the measured program.
 struct OurSupervisor {
     process: Child,
+    engine: Engine,
     places: RunPlaces,
     surroundings: String,
 }
@@ -190,11 +195,24 @@ impl OurSupervisor {
             .stdout(Stdio::null());
         let process = command.spawn().map_err(|error| error.to_string())?;
         let places = RunPlaces::in_state(&home.join(".local/state/grove"));
-        let surroundings = surroundings_of(&variables.into_iter().collect(), &[], &[]);
+        let work = home.join("work");
+        let agents = home.join(".grove/agents");
+        for folder in [&work, &agents] {
+            std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+        }
+        let agent = format!("{AGENT}{}\n", "You answer. ".repeat(200));
+        let written = std::fs::write(agents.join("bench.md"), agent);
+        written.map_err(|error| error.to_string())?;
+        let variables = variables.map(|(name, value)| (name, value.into()));
+        let engine = Engine::new(Environment {
+            variables: variables.into_iter().collect(),
+            ..Environment::for_home(home.to_path_buf(), work)
+        });
         let supervisor = Self {
             process,
+            surroundings: ModelSettings::find(engine.environment()).surroundings(),
+            engine,
             places,
-            surroundings,
         };
         let end = Instant::now() + LIMIT;
         while wake(&supervisor.places, &supervisor.surroundings, "") == Woken::Nobody {
@@ -206,64 +224,16 @@ impl OurSupervisor {
         Ok(supervisor)
     }
 
-    fn submit(&self, store: &Store, folder: &Path, number: usize) -> Result<(), String> {
-        let task = format!("{MARK}{number}");
-        let child = ChildRequest {
-            list: None,
-            id: NodeId::step(1),
-            after: Vec::new(),
-            group: None,
-            label: None,
-            inputs: None,
-            agent: "bench".to_owned(),
-            address: "bench".to_owned(),
-            task: task.clone(),
-            prompt_parts: Vec::new(),
-            prompt: "You answer. ".repeat(200),
-            tools: None,
-            denied_tools: [].into(),
-            engine: "native".to_owned(),
-            program: None,
-            program_version: None,
-            models: vec!["anthropic/m".to_owned()],
-            model_facts: Vec::new(),
-            skills: Vec::new(),
-            history: Vec::new(),
-            fallback_after_writes: false,
-            folder: folder.to_path_buf(),
-            location_aliases: [].into(),
-            worktree: None,
-            is_base_named: false,
-            setup_hook_text: None,
-            readable: Vec::new(),
-            limits: Limits::default(),
-            output_schema: None,
-            output: None,
-            file_only: false,
-            contract: None,
-            reviews: None,
-        };
-        let request = RunRequest {
-            parent: None,
-            model_scopes: Vec::new(),
-            title: task.clone(),
-            task,
-            children: vec![child],
-            groups: BTreeMap::new(),
-            folder: folder.to_path_buf(),
-            tree: TreeLimits::default(),
-            submit_key: None,
-            asked: None,
-            background: true,
-            on_complete: None,
-            recording: None,
-            mcp_servers: Vec::new(),
-            session_dir: None,
-            chain_dir: None,
-            max_output: None,
-            surroundings: self.surroundings.clone(),
-        };
-        let submitted = submit(store, &request).map_err(|error| error.to_string())?;
+    /// A run of one child, with everything found that it needs.
+    fn errand(&self, number: usize) -> Result<ResolvedRun, String> {
+        let mut order = RunOrder::of_task("bench", &format!("{MARK}{number}"));
+        order.request.background = true;
+        let resolved = self.engine.resolve(&order);
+        resolved.map_err(|error| error.message())
+    }
+
+    fn submit(&self, store: &Store, errand: &ResolvedRun) -> Result<(), String> {
+        let submitted = submit(store, errand).map_err(|error| error.message())?;
         wake(&self.places, &self.surroundings, &submitted.id);
         Ok(())
     }

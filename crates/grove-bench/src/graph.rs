@@ -12,8 +12,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use grove_engine::view::RunPlaces;
 use grove_plan::{EffectKind, Event, Fact, NodeId, Outcome};
-use grove_runs::RunPlaces;
 use grove_store::Store;
 use grove_testkit::model_server::{ModelServer, Reply, Request, Script};
 use grove_testkit::process::allow_many_connections;

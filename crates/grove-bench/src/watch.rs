@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use grove_engine::view::RunPlaces;
 use grove_exec::{Owner, now};
 use grove_plan::{
     Attempt, Body, Call, CallId, CallOutcome, Child, EffectId, EffectKind, Fact, GroupRules, Node,
     NodeId, Plan, Turn, Usage, Work,
 };
-use grove_runs::RunPlaces;
 use grove_spec::Digest;
 use grove_store::{Draft, Store, Submission};
 use serde_json::json;
@@ -111,7 +111,14 @@ fn prepare(store: &Store, count: usize) -> Result<(), String> {
         again: None,
         id: RUN.to_owned(),
         plan,
-        request: r#"{"title":"worker: do what a thousand do"}"#.to_owned(),
+        envelope: json!({
+            "title": "worker: do what a thousand do",
+            "task": "do what a thousand do",
+            "folder": "/",
+            "surroundings": "",
+        })
+        .to_string(),
+        surroundings: String::new(),
         title: "worker: do what a thousand do".to_owned(),
         folder: "/project".to_owned(),
         owner: Digest::of(b"token"),

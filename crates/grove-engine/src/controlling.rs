@@ -1,40 +1,31 @@
 //! Wishes for runs and children that were started before: pause, continue, steer, answer, stop, run again.
 
-use grove_plan::{NodeId, NodeState, Wish};
-use grove_runs::{ChildWish, ControlError, SubmittedRun, submit_again, wish_for_child};
+use grove_exec::Program;
+use grove_plan::{Execution, Fact, NodeId, NodeState, Wish};
+use grove_spec::Digest;
+use grove_store::{LoadedRun, Store, StoreError};
 
 use crate::calling_child::require_own;
+use crate::driving::draft;
 use crate::error::EngineError;
-use crate::journal::{BY_TERMINAL, RunJournal, parts_of};
+use crate::identity::new_run_id;
+use crate::journal::{RunJournal, parts_of};
+use crate::submission::{SubmittedRun, submit_again};
 
-impl From<ControlError> for EngineError {
-    fn from(error: ControlError) -> Self {
-        let names = |names: &[NodeId]| {
-            let names: Vec<&str> = names.iter().map(NodeId::as_str).collect();
-            names.join(", ")
-        };
-        match error {
-            ControlError::Store(error) => error.into(),
-            ControlError::NoSuchChild { names: ref all, .. } => {
-                let hint = format!("it has {}", names(all));
-                Self::finding(error).hint(hint)
-            }
-            ControlError::Several {
-                ref run,
-                names: ref all,
-            } => {
-                let hint = format!("name one as {run}.NODE: {}", names(all));
-                Self::usage(error).hint(hint)
-            }
-            ControlError::Engine { .. } => Self::usage(error)
-                .hint("stop it and continue it with `grove runs resume`, or use `--engine native`"),
-            ControlError::Nobody { ref run, .. } => {
-                let hint = format!("`grove runs show {run}` shows how far each one is");
-                Self::finding(error).hint(hint)
-            }
-            ControlError::Refused(_) => Self::finding(error),
-        }
-    }
+/// The name of the person in facts that a terminal records.
+const BY_TERMINAL: &str = "a terminal";
+
+/// A wish for one child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChildWish {
+    /// The child is to pause.
+    Pause,
+    /// The child is to go on, with a message if there is one.
+    Resume(Option<String>),
+    /// The child is to receive a message while it works.
+    Steer(String),
+    /// The child is to have the answer to its question.
+    Answer(String),
 }
 
 /// A child of a run that a wish was recorded for.
@@ -46,38 +37,106 @@ pub struct WishedChild {
     pub node: NodeId,
 }
 
+impl std::fmt::Display for WishedChild {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "child {} of run {}", self.node, self.run)
+    }
+}
+
+/// The outcome of telling a run to stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StopOutcome {
+    /// The id of the run.
+    pub run: String,
+    /// Its state in words, where it had ended already.
+    pub ended: Option<String>,
+}
+
 impl RunJournal {
     /// Records a wish of the person for a child, `RUN` or `RUN.NODE`, and wakes its supervisor.
     pub fn want(&self, given: &str, wish: ChildWish) -> Result<WishedChild, EngineError> {
-        let (run, node) = parts_of(given);
-        let loaded = self.load(run)?;
-        require_own(self, &loaded.id)?;
-        let is_pause = wish == ChildWish::Pause;
-        let node = wish_for_child(&self.store, &loaded, node.as_ref(), BY_TERMINAL, wish)?;
-        self.ensure(&self.surroundings(), &loaded.id)?;
-        if is_pause {
-            self.require_told_to_stop(&loaded.id)?;
-        }
-        Ok(WishedChild {
-            run: loaded.id,
-            node,
-        })
+        require_own(self, &self.find(parts_of(given).0)?)?;
+        self.want_by(given, BY_TERMINAL, wish)
     }
 
-    /// Tells a run to stop. Returns its state in words if it has ended already.
+    /// The same for a caller that may do it, under its name. If no child is named, it is the only one that the wish can be
+    /// for.
+    pub(crate) fn want_by(
+        &self,
+        given: &str,
+        by: &str,
+        wish: ChildWish,
+    ) -> Result<WishedChild, EngineError> {
+        let (run, named) = parts_of(given);
+        let run = self.load(run)?;
+        let node = match named {
+            Some(node)
+                if run.state.nodes.contains_key(&node) && run.plan.child(&node).is_some() =>
+            {
+                node
+            }
+            Some(node) => return Err(no_such_child(&run.id, &node, run.state.nodes.keys())),
+            None => meant(&run, &wish)?,
+        };
+        let child = run.plan.child(&node);
+        let program = child.and_then(|child| Program::named(&child.engine));
+        // A program reads one message, at its beginning.
+        if let Some(program) = program.filter(|_| matches!(wish, ChildWish::Steer(_))) {
+            let message = format!("{} cannot receive messages while it works", program.title);
+            return Err(EngineError::usage(message).hint(
+                "stop it and continue it with `grove runs resume`, or use `--engine native`",
+            ));
+        }
+        let is_pause = wish == ChildWish::Pause;
+        let (wish, artifacts) = as_recorded(wish, node.clone());
+        record_wish(&self.store, &run.id, by, wish, artifacts).map_err(|error| match error {
+            StoreError::Refused(refused) => EngineError::finding(refused),
+            error => error.into(),
+        })?;
+        self.have_done(&run.id)?;
+        if is_pause {
+            self.require_told_to_stop(&run.id)?;
+        }
+        Ok(WishedChild { run: run.id, node })
+    }
+
+    /// Tells a run of the person to stop.
     pub fn stop(&self, given: &str, now: bool) -> Result<StopOutcome, EngineError> {
+        let id = self.find(given)?;
+        require_own(self, &id)?;
+        self.stop_by(&id, BY_TERMINAL, now)
+    }
+
+    /// Tells a run to stop, for a caller that may do it. One that is over stays as it is.
+    pub(crate) fn stop_by(
+        &self,
+        given: &str,
+        by: &str,
+        now: bool,
+    ) -> Result<StopOutcome, EngineError> {
         let loaded = self.load(given)?;
-        require_own(self, &loaded.id)?;
         let ended = loaded.state.ended.map(|_| loaded.state.shown().to_owned());
         if ended.is_none() {
-            self.wish(&loaded.id, Wish::Stop { now })?;
-            self.ensure(&self.surroundings(), &loaded.id)?;
+            self.wish_by(&loaded.id, by, Wish::Stop { now })?;
+            self.have_done(&loaded.id)?;
             self.require_told_to_stop(&loaded.id)?;
         }
         Ok(StopOutcome {
             run: loaded.id,
             ended,
         })
+    }
+
+    /// Records a wish of the person for a whole run. A wish that comes too late changes nothing.
+    pub fn wish(&self, run: &str, wish: Wish) -> Result<(), EngineError> {
+        self.wish_by(run, BY_TERMINAL, wish)
+    }
+
+    fn wish_by(&self, run: &str, by: &str, wish: Wish) -> Result<(), EngineError> {
+        match record_wish(&self.store, run, by, wish, Vec::new()) {
+            Err(error) if !error.is_refusal() => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Submits the plan of an earlier run again, from a step on: the one that is named, else the first that is not done.
@@ -116,11 +175,92 @@ impl RunJournal {
     }
 }
 
-/// The outcome of telling a run to stop.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StopOutcome {
-    /// The id of the run.
-    pub run: String,
-    /// Its state in words, where it had ended already.
-    pub ended: Option<String>,
+fn as_recorded(wish: ChildWish, node: NodeId) -> (Wish, Vec<Vec<u8>>) {
+    let (text, wish): (_, fn(NodeId, Digest) -> Wish) = match wish {
+        ChildWish::Pause => return (Wish::Pause { node: Some(node) }, Vec::new()),
+        ChildWish::Resume(None) => {
+            let message = None;
+            return (Wish::Resume { node, message }, Vec::new());
+        }
+        ChildWish::Resume(Some(text)) => (text, |node, text| Wish::Resume {
+            node,
+            message: Some(text),
+        }),
+        ChildWish::Steer(text) => (text, |node, message| Wish::Steer { node, message }),
+        ChildWish::Answer(text) => (text, |node, answer| Wish::Answer { node, answer }),
+    };
+    let bytes = text.into_bytes();
+    (wish(node, Digest::of(&bytes)), vec![bytes])
+}
+
+/// The error about a child that a run does not have.
+pub(crate) fn no_such_child<'a>(
+    run: &str,
+    node: &NodeId,
+    all: impl Iterator<Item = &'a NodeId>,
+) -> EngineError {
+    let message = format!("run {run} has no child `{node}`");
+    EngineError::finding(message).hint(format!("it has {}", names(all)))
+}
+
+fn names<'a>(nodes: impl Iterator<Item = &'a NodeId>) -> String {
+    nodes.map(NodeId::as_str).collect::<Vec<_>>().join(", ")
+}
+
+fn meant(run: &LoadedRun, wish: &ChildWish) -> Result<NodeId, EngineError> {
+    let (fits, lacks): (fn(&Execution) -> bool, _) = match wish {
+        ChildWish::Pause | ChildWish::Steer(_) => (
+            |it| matches!(it, Execution::Queued | Execution::Running),
+            "is at work",
+        ),
+        ChildWish::Answer(_) => (|it| matches!(it, Execution::Asking(_)), "asks anything"),
+        ChildWish::Resume(_) => (
+            |it| it.is_waiting() || it.is_terminal(),
+            "waits or has ended",
+        ),
+    };
+    let of = |fits: fn(&Execution) -> bool| -> Vec<&NodeId> {
+        let nodes = run.state.nodes.iter();
+        let fitting = nodes.filter(|(_, node)| fits(&node.execution));
+        fitting.map(|(id, _)| id).collect()
+    };
+    // A child that waits is meant before one that has ended.
+    let waiting = of(Execution::is_waiting);
+    let fitting = match wish {
+        ChildWish::Resume(_) if !waiting.is_empty() => waiting,
+        _ => of(fits),
+    };
+    let run = &run.id;
+    match fitting.as_slice() {
+        [] => Err(
+            EngineError::finding(format!("no child of run {run} {lacks}"))
+                .hint(format!("`grove runs show {run}` shows how far each one is")),
+        ),
+        [one] => Ok((*one).clone()),
+        several => {
+            let message = format!("run {run} has several children that this could mean");
+            let names = names(several.iter().copied());
+            Err(EngineError::usage(message).hint(format!("name one as {run}.NODE: {names}")))
+        }
+    }
+}
+
+/// Tells a run to stop; one that is over stays as it is.
+pub(crate) fn stop_run(store: &Store, run: &str, by: &str) {
+    let _ = record_wish(store, run, by, Wish::Stop { now: false }, Vec::new());
+}
+
+fn record_wish(
+    store: &Store,
+    run: &str,
+    by: &str,
+    wish: Wish,
+    artifacts: Vec<Vec<u8>>,
+) -> Result<(), StoreError> {
+    let fact = Fact::Wanted {
+        by: by.to_owned(),
+        id: new_run_id(),
+        wish,
+    };
+    store.append(run, draft(fact, artifacts)).map(drop)
 }

@@ -8,15 +8,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use grove_plan::RunView;
-use grove_runs::{PlannedRun, SubmittedRun, Woken, plan_of, submit};
-use grove_skills::Environment;
+use grove_skills::live::LiveLibrary;
+use grove_skills::{Environment, Library, Look, LookAgain, Parts, Request, Unsteady};
 
-use crate::calling_child;
+use crate::calling_child::CallingChild;
+use crate::data_check::{DATA_CHECK, check_data};
 use crate::error::EngineError;
 use crate::journal::RunJournal;
 use crate::order::RunOrder;
 use crate::resolve::{self, ResolvedRun, approving};
+use crate::submission::{SubmittedRun, submit};
 use crate::supervising::{self, SUPERVISE, ServedHere};
+use crate::waking::Woken;
 
 /// The time between two looks at a run that is waited for.
 const POLL: Duration = Duration::from_millis(15);
@@ -26,6 +29,8 @@ const WORK_CHECK: Duration = Duration::from_secs(2);
 /// The skills, agents and runs of one environment.
 pub struct Engine {
     environment: Environment,
+    /// The library of this process, where it keeps one up to date.
+    library: Option<Arc<LiveLibrary>>,
     /// The journal, opened by the first call that needs it.
     journal: Mutex<Option<Arc<RunJournal>>>,
 }
@@ -35,7 +40,24 @@ impl Engine {
     pub fn new(environment: Environment) -> Self {
         Self {
             environment,
+            library: None,
             journal: Mutex::default(),
+        }
+    }
+
+    /// An engine for the environment of a library that this process keeps up to date, which it shares.
+    pub fn with_library(environment: Environment, library: Arc<LiveLibrary>) -> Self {
+        Self {
+            library: Some(library),
+            ..Self::new(environment)
+        }
+    }
+
+    pub(crate) fn over(journal: RunJournal) -> Self {
+        let engine = Self::new(journal.environment.clone());
+        Self {
+            journal: Mutex::new(Some(Arc::new(journal))),
+            ..engine
         }
     }
 
@@ -46,9 +68,9 @@ impl Engine {
         if asked == OsStr::new(grove_exec::KEEPER) {
             return Some(grove_exec::keep());
         }
-        if asked == OsStr::new(grove_runs::DATA_CHECK) {
+        if asked == OsStr::new(DATA_CHECK) {
             let schema = std::env::args_os().nth(2);
-            return Some(grove_runs::check_data(schema.as_deref().map(Path::new)));
+            return Some(check_data(schema.as_deref().map(Path::new)));
         }
         // Keys of providers are in the environment: no child reads it.
         grove_exec::hide_this_process();
@@ -67,7 +89,7 @@ impl Engine {
 
     /// Works on the runs of this environment in this process, without a process of its own.
     pub fn serve_here(&self) -> Result<ServedHere, EngineError> {
-        ServedHere::start(self.environment.clone())
+        ServedHere::start(&self.environment)
     }
 
     /// The environment.
@@ -81,7 +103,8 @@ impl Engine {
         if let Some(journal) = known.as_ref().filter(|journal| journal.version().is_ok()) {
             return Ok(Arc::clone(journal));
         }
-        let journal = Arc::new(RunJournal::open(&self.environment)?);
+        let journal = RunJournal::open_beside(&self.environment, self.library.as_ref())?;
+        let journal = Arc::new(journal);
         *known = Some(Arc::clone(&journal));
         Ok(journal)
     }
@@ -95,31 +118,26 @@ impl Engine {
 
     /// Finds everything about a run. Nothing is recorded, and nothing of a run's files is opened.
     pub fn resolve(&self, order: &RunOrder) -> Result<ResolvedRun, EngineError> {
-        resolve::resolve(&self.environment, order, None)
+        resolve::resolve(self, &self.environment, order, None)
     }
 
     /// The same for the child that this process belongs to, if it belongs to one: with no more than its powers.
     pub fn resolve_as_caller(&self, order: &RunOrder) -> Result<ResolvedRun, EngineError> {
-        let above = calling_child::above(&*self.journal()?)?;
-        resolve::resolve(&self.environment, order, above.as_ref())
-    }
-
-    /// The plan of a run that was resolved. Nothing is recorded.
-    pub fn plan(&self, resolved: &ResolvedRun) -> Result<PlannedRun, EngineError> {
-        Ok(plan_of(&resolved.request)?)
+        let above = CallingChild::of_process(&*self.journal()?)?;
+        resolve::resolve(self, &self.environment, order, above.as_ref())
     }
 
     /// Refuses a run if the kernel cannot hold some of its commands in the sandbox.
     pub fn require_sandbox(&self, resolved: &ResolvedRun) -> Result<(), EngineError> {
-        crate::required_sandbox::check(&self.environment, &resolved.request)
+        crate::required_sandbox::check(&self.environment, &resolved.plan)
     }
 
     /// Records a run and wakes or starts the supervisor that works on it. Returns the outcome of waking it, too.
     pub fn submit(&self, resolved: &ResolvedRun) -> Result<(SubmittedRun, Woken), EngineError> {
         let journal = self.journal()?;
         approving::keep(&self.environment, &resolved.approved)?;
-        let submitted = submit(&journal.store, &resolved.request)?;
-        let woken = journal.ensure(&resolved.request.surroundings, &submitted.id)?;
+        let submitted = submit(&journal.store, resolved)?;
+        let woken = journal.ensure(&resolved.envelope.surroundings, &submitted.id)?;
         Ok((submitted, woken))
     }
 
@@ -142,5 +160,47 @@ impl Engine {
             }
             std::thread::sleep(POLL);
         }
+    }
+
+    /// Looks at the files of a folder: those that the library of this process keeps up to date, or all of them anew.
+    pub(crate) fn look(&self, there: Environment, parts: Parts) -> Look {
+        let request = Request {
+            parts,
+            ..Request::default()
+        };
+        match self.library_for(&there, &request) {
+            Some(library) => library.look(),
+            None => Library::new(there, request).look(),
+        }
+    }
+
+    /// Looks in the same way and acts on what was seen, again while a file turns out to be another than the one looked at.
+    pub(crate) fn look_until_steady<T, E: Unsteady>(
+        &self,
+        there: Environment,
+        request: Request,
+        act: impl FnMut(&Look) -> Result<T, E>,
+    ) -> Result<T, E> {
+        match self.library_for(&there, &request) {
+            Some(mut library) => library.look_until_steady(act),
+            None => Library::new(there, request).look_until_steady(act),
+        }
+    }
+
+    /// The library of this process, if it sees what a request asks for; from then on it looks at that, too.
+    fn library_for(&self, there: &Environment, request: &Request) -> Option<&LiveLibrary> {
+        let library = self.library.as_deref()?;
+        let served = library.latest_look().request;
+        let same = Request {
+            parts: request.parts,
+            ..(*served).clone()
+        };
+        if there.working != self.environment.working || same != *request {
+            return None;
+        }
+        if !served.parts.agents || !served.parts.chains {
+            library.with(|library| library.look_for(Parts::ALL));
+        }
+        Some(library)
     }
 }

@@ -2,18 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::identity::new_run_id;
+use crate::program::{TrialError, try_program};
 use grove_exec::{Capabilities, Exit, KEEPER, Keeper, Order, PROGRAMS, Program, StopTokens};
 use grove_fs::programs;
 use grove_model::Providers;
 use grove_plan::UnobservedCalls;
-use grove_runs::{new_run_id, try_program};
 use grove_skills::Environment;
 use grove_skills::environment_variables::PATH;
 use grove_spec::engine::Engine;
 use grove_spec::text::one_line;
 use serde::Serialize;
 
-use crate::error::EngineError;
+use crate::error::{EngineError, with_causes};
 use crate::model_settings::ModelSettings;
 
 /// The name of the built-in engine.
@@ -27,7 +28,6 @@ const MOST_VERSION: u64 = 4 << 10;
 /// Bytes of a package's manifest that are read.
 const MOST_MANIFEST: u64 = 1 << 20;
 
-/// The engine of a child.
 pub(crate) struct ChosenEngine {
     pub(crate) name: String,
     /// The program's file; none for the built-in one.
@@ -254,7 +254,7 @@ pub fn report(environment: &Environment, try_each: bool) -> Result<EnginesReport
             let tried = runtime.block_on(try_one(environment, &keeper, program, file));
             ProgramTrial {
                 ok: tried.is_ok(),
-                why: tried.err().map(|why| one_line(&why)),
+                why: tried.err().map(|why| one_line(&with_causes(&why))),
             }
         });
         programs.push(ProgramReport {
@@ -290,7 +290,7 @@ async fn try_one(
     keeper: &Keeper,
     program: &'static Program,
     file: &std::path::Path,
-) -> Result<(), String> {
+) -> Result<(), TrialError> {
     let folder = environment
         .temporary
         .join(format!("grove-try-{}", new_run_id()));

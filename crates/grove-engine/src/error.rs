@@ -15,6 +15,8 @@ use grove_skills::prompt::PromptError;
 use grove_skills::session_file::SessionFileError;
 use grove_skills::trusting::TrustError;
 
+use crate::envelope::EnvelopeError;
+
 /// The kinds of errors. Commands end with one exit code for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
@@ -133,15 +135,20 @@ impl EngineError {
 
     /// The error and the chain of its causes.
     pub fn message(&self) -> String {
-        let mut message = self.error.to_string();
-        let mut cause = self.error.source();
-        while let Some(error) = cause {
-            message.push_str(": ");
-            message.push_str(&error.to_string());
-            cause = error.source();
-        }
-        message
+        with_causes(&*self.error)
     }
+}
+
+/// An error and the chain of its causes in one line.
+pub(crate) fn with_causes(error: &dyn Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        message.push_str(": ");
+        message.push_str(&error.to_string());
+        cause = error.source();
+    }
+    message
 }
 
 impl std::fmt::Display for EngineError {
@@ -151,6 +158,12 @@ impl std::fmt::Display for EngineError {
 }
 
 impl std::error::Error for EngineError {}
+
+impl From<EnvelopeError> for EngineError {
+    fn from(error: EnvelopeError) -> Self {
+        Self::finding(error).hint("the version of Grove that asked for the run may read it")
+    }
+}
 
 impl From<FsError> for EngineError {
     fn from(error: FsError) -> Self {

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::native::about;
+use crate::told::Told;
 use grove_plan::{
     Attempt, Body, CallId, Check, Contract, Event, Fact, LiveRun, NodeId, RunView, Times, Work,
 };
-use grove_runs::{Told, about};
 use grove_spec::Digest;
 use grove_spec::money::amount;
 use grove_spec::text::counted;
@@ -14,6 +15,7 @@ use grove_store::LoadedRun;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::envelope::RunEnvelope;
 use crate::error::EngineError;
 use crate::journal::RunJournal;
 
@@ -179,8 +181,7 @@ fn exported(journal: &RunJournal, loaded: LoadedRun) -> ExportedRun {
         cut: 0,
     };
     let mut run = journal.view(&loaded);
-    let request: Value = serde_json::from_str(&loaded.request).unwrap_or_default();
-    let word = |key: &str| request[key].as_str().unwrap_or_default().to_owned();
+    let envelope = RunEnvelope::read(&loaded.envelope).unwrap_or_default();
     let last = loaded
         .events
         .last()
@@ -232,7 +233,7 @@ fn exported(journal: &RunJournal, loaded: LoadedRun) -> ExportedRun {
             patch: patch.map(|patch| {
                 let below = patch.submodules.iter().map(|work| &work.patch);
                 let digests = std::iter::once(&patch.digest).chain(below);
-                let texts = digests.filter_map(|digest| text_of(journal, digest));
+                let texts = digests.filter_map(|digest| journal.text(digest));
                 room.bounded(&texts.collect::<String>(), MOST_PATCH)
             }),
         });
@@ -262,7 +263,7 @@ fn exported(journal: &RunJournal, loaded: LoadedRun) -> ExportedRun {
             loaded.id
         ));
     }
-    let (title, task) = (word("title"), room.bounded(&word("task"), MOST_TEXT).text);
+    let (title, task) = (envelope.title, room.bounded(&envelope.task, MOST_TEXT).text);
     ExportedRun {
         schema: "grove.export/1",
         title,
@@ -279,7 +280,6 @@ fn exported(journal: &RunJournal, loaded: LoadedRun) -> ExportedRun {
 /// The room that is left.
 struct Room {
     left: usize,
-    /// The number of texts that were cut.
     cut: usize,
 }
 
@@ -305,19 +305,8 @@ fn attempt_of(fact: &Fact) -> Option<&Attempt> {
     }
 }
 
-fn text_of(journal: &RunJournal, digest: &Digest) -> Option<String> {
-    let bytes = journal.store.artifact(digest).ok().flatten()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
 fn value_of(journal: &RunJournal, body: &Body) -> Value {
-    match body {
-        Body::Inline(value) => value.clone(),
-        Body::Artifact(digest) => {
-            let text = text_of(journal, digest).unwrap_or_default();
-            serde_json::from_str(&text).unwrap_or(Value::String(text))
-        }
-    }
+    journal.store.value(body).unwrap_or_default()
 }
 
 /// A value as people read it: words as they are, the words of blocks, everything else as JSON.
@@ -339,7 +328,7 @@ fn told_of(
     digest: Digest,
     room: &mut Room,
 ) -> Option<ExportedPrompt> {
-    let told: Told = serde_json::from_str(&text_of(journal, &digest)?).ok()?;
+    let told: Told = journal.store.json(&digest).ok()?;
     let mut parts: Vec<ExportedPart> = Vec::new();
     for part in &told.parts {
         let text = told.system.get(part.at..part.at + part.bytes);

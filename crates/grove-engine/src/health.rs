@@ -1,9 +1,10 @@
 //! The health of runs for `grove doctor`: providers and their keys, the journal, the supervisor, and processes that are
 //! left over.
 
+use crate::places::RunPlaces;
+use crate::waking::{Woken, wake};
 use grove_exec::{Liveness, Owner, Seen, marked_processes};
 use grove_model::{KeySource, Provider};
-use grove_runs::{RunPlaces, Woken, wake};
 use grove_skills::Environment;
 use grove_spec::config::Settings;
 use grove_spec::text::one_line;
@@ -153,7 +154,7 @@ fn journal(places: &RunPlaces, marked: &[(Seen, String)]) -> (Option<JournalHeal
         let runs = marked.iter().filter_map(|(_, mark)| mark.split('/').next());
         let is_over = |run: &&str| {
             let is_open = open.iter().any(|known| known.id == *run);
-            !is_open && store.request(run).is_ok()
+            !is_open && store.state_of(run).is_ok()
         };
         let over = runs.filter(is_over).map(str::to_owned).collect();
         Ok::<_, grove_store::StoreError>((Some(journal), over))

@@ -1,22 +1,23 @@
 //! The journal of runs as the engine opens it, with the environment of the process that did.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use grove_exec::{Liveness, Owner, now};
+use grove_exec::{Liveness, Owner};
 use grove_fs::FileId;
-use grove_plan::{EffectKind, Fact, NodeId, RunView, Wish};
-use grove_runs::{JournalError, RunPlaces, Woken};
+use grove_plan::{EffectKind, NodeId, RunView};
 use grove_skills::Environment;
+use grove_skills::live::LiveLibrary;
 use grove_spec::Digest;
-use grove_store::{Draft, LoadedRun, OpenRow, RunFilter, RunRow, Store, StoreError};
+use grove_store::{LoadedRun, OpenRow, RunFilter, RunRow, Store, StoreError};
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::calling_child::mark_of;
 use crate::error::{AT_LIMIT, EngineError};
+use crate::ledger_key::JournalError;
 use crate::model_settings::ModelSettings;
+use crate::places::RunPlaces;
 use crate::supervising;
-
-/// The name of the person in facts that a terminal records.
-pub(crate) const BY_TERMINAL: &str = "a terminal";
+use crate::waking::Woken;
 
 /// The name of the newest run of the working folder.
 const LAST: &str = "last";
@@ -30,21 +31,64 @@ pub struct RunJournal {
     file: Option<FileId>,
     /// True if this process belongs to a child.
     is_child: bool,
+    models: KnownModels,
+    /// The runs that need something to be done, for the supervisor that this journal belongs to.
+    news: Option<UnboundedSender<String>>,
+}
+
+/// The source of the providers and keys of a process.
+enum KnownModels {
+    /// The configuration, which is read once.
+    Once(OnceLock<Arc<ModelSettings>>),
+    /// A library that is kept up to date.
+    Live(Arc<LiveLibrary>),
 }
 
 impl RunJournal {
     /// Opens the journal of an environment; makes one where there is none.
     pub fn open(environment: &Environment) -> Result<Self, EngineError> {
+        Self::open_beside(environment, None)
+    }
+
+    /// Opens it in a process that has a library, whose settings it shares.
+    pub(crate) fn open_beside(
+        environment: &Environment,
+        library: Option<&Arc<LiveLibrary>>,
+    ) -> Result<Self, EngineError> {
         let places = RunPlaces::in_state(&environment.state);
         grove_fs::files::make_closed_folder(places.folder())?;
-        let store = places.open_journal()?;
+        let store = Arc::new(places.open_journal()?);
+        let models = library.map(|library| KnownModels::Live(Arc::clone(library)));
         Ok(Self {
-            file: grove_fs::files::identity(store.path()).ok(),
             is_child: mark_of(environment).is_some(),
-            environment: environment.clone(),
-            places,
-            store: Arc::new(store),
+            models: models.unwrap_or_else(|| KnownModels::Once(OnceLock::new())),
+            ..Self::of(environment, places, store)
         })
+    }
+
+    /// The journal of a supervisor, which hears of everything that is to be done.
+    pub(crate) fn of_supervisor(
+        environment: &Environment,
+        store: Arc<Store>,
+        news: UnboundedSender<String>,
+    ) -> Self {
+        let places = RunPlaces::in_state(&environment.state);
+        Self {
+            news: Some(news),
+            ..Self::of(environment, places, store)
+        }
+    }
+
+    fn of(environment: &Environment, places: RunPlaces, store: Arc<Store>) -> Self {
+        Self {
+            file: grove_fs::files::identity(store.path()).ok(),
+            is_child: false,
+            environment: environment.clone(),
+            models: KnownModels::Once(OnceLock::new()),
+            places,
+            store,
+            news: None,
+        }
     }
 
     /// Returns true if this process belongs to a child of a run.
@@ -94,7 +138,7 @@ impl RunJournal {
 
     /// Wakes the supervisor of a run, if there is one.
     pub fn wake(&self, surroundings: &str, run: &str) {
-        grove_runs::wake(&self.places, surroundings, run);
+        crate::waking::wake(&self.places, surroundings, run);
     }
 
     /// Loads a run by the beginning of its id.
@@ -105,36 +149,65 @@ impl RunJournal {
 
     /// The view of a run, with texts as long as it allows.
     pub fn view(&self, run: &LoadedRun) -> RunView {
-        let text = |digest: &Digest| {
-            let bytes = self.store.artifact(digest).ok().flatten()?;
-            String::from_utf8(bytes).ok()
-        };
-        RunView::of(&run.id, &run.plan, &run.state, &text).bounded(&run.plan)
+        view_of(&self.store, run)
     }
 
     /// Returns a stored text.
     pub fn text(&self, digest: &Digest) -> Option<String> {
-        let bytes = self.store.artifact(digest).ok().flatten()?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        self.store.text(digest).ok()
+    }
+
+    /// The providers, keys and servers of this process.
+    pub(crate) fn models(&self) -> Arc<ModelSettings> {
+        match &self.models {
+            KnownModels::Once(known) => {
+                let find = || Arc::new(ModelSettings::find(&self.environment));
+                Arc::clone(known.get_or_init(find))
+            }
+            KnownModels::Live(library) => {
+                let look = library.latest_look();
+                let settings = &look.world.settings.settings;
+                Arc::new(ModelSettings::of(&self.environment, settings))
+            }
+        }
     }
 
     /// The name of the providers, keys and servers of this process.
     pub fn surroundings(&self) -> String {
-        ModelSettings::find(&self.environment).surroundings()
+        self.models().surroundings()
+    }
+
+    /// Returns true if this process is the supervisor that works on its runs.
+    pub(crate) const fn is_of_supervisor(&self) -> bool {
+        self.news.is_some()
+    }
+
+    /// Has a supervisor do what follows from something that was recorded in a run.
+    pub(crate) fn have_done(&self, run: &str) -> Result<(), EngineError> {
+        let surroundings = if self.is_of_supervisor() {
+            String::new()
+        } else {
+            self.surroundings()
+        };
+        self.ensure(&surroundings, run).map(drop)
     }
 
     /// Starts or wakes the supervisor of a run. In the process of a child it is only woken: a supervisor that a child's
     /// process started would end with the child.
     pub fn ensure(&self, surroundings: &str, run: &str) -> Result<Woken, EngineError> {
+        if let Some(news) = &self.news {
+            let _ = news.send(run.to_owned());
+            return Ok(Woken::Yes);
+        }
         if self.is_child {
-            return Ok(grove_runs::wake(&self.places, surroundings, run));
+            return Ok(crate::waking::wake(&self.places, surroundings, run));
         }
         supervising::ensure(self, surroundings, run)
     }
 
     /// Starts or wakes a supervisor if a dead one left something to do. A process of a child neither recovers nor prunes.
     pub fn recover(&self, run: &str) -> Result<(), EngineError> {
-        if !self.is_child && self.needs_recovery()? {
+        if !self.is_child && self.news.is_none() && self.needs_recovery()? {
             supervising::start_or_wake(self, &self.surroundings(), run)?;
         }
         Ok(())
@@ -148,24 +221,12 @@ impl RunJournal {
         };
         Ok(self.store.outbox()?.iter().any(is_left))
     }
+}
 
-    /// Records a wish of the person. A wish that comes too late changes nothing.
-    pub fn wish(&self, run: &str, wish: Wish) -> Result<(), EngineError> {
-        let fact = Fact::Wanted {
-            by: BY_TERMINAL.to_owned(),
-            id: grove_runs::new_run_id(),
-            wish,
-        };
-        let draft = Draft {
-            fact,
-            artifacts: Vec::new(),
-            at: now(),
-        };
-        match self.store.append(run, draft) {
-            Err(error) if !error.is_refusal() => Err(error.into()),
-            _ => Ok(()),
-        }
-    }
+/// The view of a run, with texts as long as it allows.
+pub(crate) fn view_of(store: &Store, run: &LoadedRun) -> RunView {
+    let text = |digest: &Digest| store.text(digest).ok();
+    RunView::of(&run.id, &run.plan, &run.state, &text).bounded(&run.plan)
 }
 
 /// The run and the child in `RUN` or `RUN.NODE`.

@@ -2,14 +2,17 @@
 //! supervisor that executes it find the same.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use crate::mcp::McpServer;
+use crate::model_choice::NoModel;
 use grove_exec::PROGRAMS;
 use grove_model::{Api, KeySource, KnownModel, Provider, Providers, Secret};
 use grove_plan::{ModelFacts, Prices};
-use grove_runs::{McpServer, NoModel, surroundings_of};
 use grove_skills::{Environment, Parts, Request, World};
-use grove_spec::config::{KeyPlace, McpEntry, ModelEntry, ProviderEntry, Settings, Sourced};
+use grove_spec::Digest;
+use grove_spec::config::{KeyPlace, McpEntry, ModelEntry, ProviderEntry, Settings};
 
 use crate::error::EngineError;
 
@@ -51,7 +54,11 @@ impl ModelSettings {
         Self {
             variables: wanted.collect(),
             configured,
-            mcp: settings.mcp.iter().map(mcp_server).collect(),
+            mcp: settings
+                .mcp
+                .iter()
+                .map(|(name, entry)| mcp_server(name, &entry.value))
+                .collect(),
             is_sandboxed: settings.run_sandbox.value.as_deref() != Some("off"),
         }
     }
@@ -67,8 +74,21 @@ impl ModelSettings {
     }
 
     /// The name of these providers, keys and servers: a supervisor works on runs that were submitted with the same.
+    ///
+    /// Only a digest of them leaves the process.
     pub fn surroundings(&self) -> String {
-        let name = surroundings_of(&self.variables, &self.configured, &self.mcp);
+        let mut text = serde_json::to_string(&self.configured).unwrap_or_default();
+        for server in &self.mcp {
+            let command = serde_json::to_string(&server.command).unwrap_or_default();
+            let _ = write!(text, "{}={command}\0", server.name);
+            for (name, value) in &server.environment {
+                let _ = write!(text, "{name}={}\0", Digest::of(value.reveal().as_bytes()));
+            }
+        }
+        for (name, value) in &self.variables {
+            let _ = write!(text, "{name}={}\0", Digest::of(value.as_bytes()));
+        }
+        let name = Digest::of(text.as_bytes()).first_digits(12);
         // A supervisor that keeps its children in a sandbox is another than one that does not.
         if self.is_sandboxed {
             name
@@ -155,11 +175,11 @@ fn provider(environment: &Environment, name: &str, entry: &ProviderEntry) -> Pro
     }
 }
 
-fn mcp_server((name, entry): (&String, &Sourced<McpEntry>)) -> McpServer {
-    let variables = entry.value.env.iter();
+fn mcp_server(name: &str, entry: &McpEntry) -> McpServer {
+    let variables = entry.env.iter();
     McpServer {
-        name: name.clone(),
-        command: entry.value.command.clone(),
+        name: name.to_owned(),
+        command: entry.command.clone(),
         environment: variables
             .map(|(name, value)| (name.clone(), Secret::new(value)))
             .collect(),

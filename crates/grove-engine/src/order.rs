@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::models::Recording;
 use grove_plan::{Request, parse_request};
-use grove_runs::Recording;
 use grove_spec::Diagnostic;
 use grove_spec::chain::{self, Step};
 use serde_json::Value;

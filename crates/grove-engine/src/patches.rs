@@ -5,10 +5,10 @@ mod joining;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use crate::controlling::no_such_child;
 use grove_exec::{AppliedPatch, Git, GitError};
 use grove_fs::undo::{After, Recording, StagedEntries};
 use grove_plan::{NodeId, NodeView, PatchView, SubmoduleWork};
-use grove_runs::ControlError;
 use grove_skills::Environment;
 use grove_spec::text::one_line;
 
@@ -149,8 +149,7 @@ impl RunJournal {
             let all: Vec<NodeId> = view.nodes.iter().map(|node| node.id.clone()).collect();
             let message = match named {
                 Some(node) if !all.contains(&node) => {
-                    let names = all;
-                    return Err(ControlError::NoSuchChild { run, node, names }.into());
+                    return Err(no_such_child(&run, &node, all.iter()));
                 }
                 Some(node) => format!("child {node} of run {run} has no patch"),
                 None => format!("run {run} has no patch"),
@@ -208,7 +207,6 @@ impl RunJournal {
     }
 }
 
-/// The error about a patch that does not apply.
 fn does_not_apply(run: &str, patch: &ChildPatch, error: &GitError) -> EngineError {
     let message = format!("the patch of {} does not apply: {error}", patch.node);
     EngineError::finding(message).hints([

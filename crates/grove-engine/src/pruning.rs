@@ -67,7 +67,6 @@ impl RunJournal {
         })
     }
 
-    /// Returns the number of days that the configuration keeps runs.
     fn keep_days(&self) -> u64 {
         let nothing = Request {
             parts: Parts::NOTHING,

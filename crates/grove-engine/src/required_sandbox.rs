@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use grove_exec::{Held, KEEPER, Keeper, Order, Sandbox, Seclusion, StopTokens};
-use grove_runs::RunRequest;
+use grove_plan::Plan;
 use grove_skills::Environment;
 
 use crate::engines::NATIVE;
@@ -12,7 +12,7 @@ use crate::model_settings::ModelSettings;
 use crate::supervising::passed_on;
 
 /// Refuses a run some of whose commands would not be held.
-pub(crate) fn check(environment: &Environment, request: &RunRequest) -> Result<(), EngineError> {
+pub(crate) fn check(environment: &Environment, plan: &Plan) -> Result<(), EngineError> {
     let refused = |message: String| {
         let hint = "docs/security.md says what each of them needs";
         Err(EngineError::finding(message).hint(hint))
@@ -20,7 +20,7 @@ pub(crate) fn check(environment: &Environment, request: &RunRequest) -> Result<(
     if !ModelSettings::find(environment).is_sandboxed {
         return refused("`runs.sandbox` is off, and --require-sandbox was given".to_owned());
     }
-    let mut children = request.children.iter();
+    let mut children = plan.children();
     if let Some(child) = children.find(|child| child.engine != NATIVE) {
         let engine = &child.engine;
         return refused(format!(

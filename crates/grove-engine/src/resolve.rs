@@ -2,35 +2,44 @@
 
 mod acceptance;
 pub(crate) mod approving;
+mod child_limits;
+mod child_tools;
 mod children;
+mod files_told;
 pub(crate) mod forks;
 mod run_rules;
 mod schema_files;
 mod worktree_plans;
 
 use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use grove_fs::approvals::Approval;
-use grove_plan::{AgentScope, LayoutRules, OnComplete, Request as RunRequest, TreeLimits, lay_out};
-use grove_runs::{
-    Above, ChildRequest, KeyOwner, RunRequest as SubmittedRequest, SubmitError, SubmitKey,
+use grove_plan::{
+    AgentScope, GroupRules, LayoutRules, Node, NodeId, OnComplete, Parent, Plan,
+    Request as RunRequest, TreeLimits, Work, begin_with_earlier_work, lay_out,
 };
 use grove_skills::run_rules::RunRules;
-use grove_skills::{
-    Environment, Library, Look, LookAgain as _, Parts, Request, Scope, Unsteady as _,
-};
+use grove_skills::{Environment, Look, Parts, Request, Scope, Unsteady as _};
 use grove_spec::chain::Step;
 use grove_spec::config::Settings;
 use grove_spec::{Diagnostic, Digest};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::calling_child::CallingChild;
+use crate::engine::Engine;
 use crate::entries;
+use crate::envelope::RunEnvelope;
 use crate::error::EngineError;
 use crate::model_settings::ModelSettings;
 use crate::order::{RunOrder, all_wrong};
+use crate::submit_key::{KeyOwner, SubmitKey};
 use approving::Approving;
-use children::{ChildResolver, FoundChild, NO_TREE, least};
+use child_limits::{least, usual_time_ms};
+#[cfg(test)]
+pub(crate) use child_tools::{ListedTools, of_reviewer};
+use children::{ChildResolver, NO_TREE, ResolvedNode};
 use forks::{Forked, Launch};
 use schema_files::SavedChain;
 use worktree_plans::Worktrees;
@@ -38,37 +47,124 @@ use worktree_plans::Worktrees;
 /// A run with everything found about its children, ready to be submitted.
 #[derive(Debug)]
 pub struct ResolvedRun {
-    /// The run as it is recorded.
-    pub request: SubmittedRequest,
+    /// The plan that it executes.
+    pub plan: Plan,
+    /// Everything else that is recorded of it.
+    pub envelope: RunEnvelope,
+    /// True if no caller waits for the result.
+    pub background: bool,
     /// Findings about the files that it uses.
     pub warnings: Vec<Diagnostic>,
     /// Sentences for people about how it is run.
     pub notes: Vec<String>,
+    /// The texts that the plan names.
+    pub(crate) texts: BTreeMap<Digest, Vec<u8>>,
+    /// A key within those of its owner: submitting it twice gives one run.
+    pub(crate) submit_key: Option<SubmitKey>,
+    pub(crate) parent: Option<Parent>,
     /// Commands and programs that a person approved with it.
     pub(crate) approved: Vec<Approval>,
 }
 
-impl From<SubmitError> for EngineError {
-    fn from(error: SubmitError) -> Self {
-        match error {
-            SubmitError::Refused { message, help } => Self::usage(message).hint(help),
-            SubmitError::Store(error) => error.into(),
-        }
+impl ResolvedRun {
+    /// Returns a text that the plan names.
+    pub fn text(&self, digest: &Digest) -> Option<&[u8]> {
+        self.texts.get(digest).map(Vec::as_slice)
     }
 }
 
-/// Finds everything about a run: agents, their prompts, engines and models. Nothing is recorded.
+/// Finds everything about a run: agents, their prompts, engines and models. Nothing is recorded. `above` is the child that
+/// asks, if one does.
 pub(crate) fn resolve(
+    engine: &Engine,
     environment: &Environment,
     order: &RunOrder,
-    above: Option<&Above>,
+    above: Option<&CallingChild>,
 ) -> Result<ResolvedRun, EngineError> {
-    if above.is_some() && !order.approve.is_empty() {
-        let message = "a child approves nothing";
-        return Err(
-            EngineError::usage(message).hint("ask the one who gave you the task to approve it")
-        );
+    let asked = &order.request;
+    let folder = work_folder(environment, order, above)?;
+    if let Some(recording) = &order.recording {
+        recording.check().map_err(EngineError::finding)?;
     }
+    let chosen = |given: &Option<PathBuf>| match given {
+        Some(given) => chosen_folder(&environment.working, given, order.is_by_model).map(Some),
+        None => Ok(None),
+    };
+    let (session_dir, chain_dir) = (chosen(&asked.session_dir)?, chosen(&asked.chain_dir)?);
+    let found = look_for_children(engine, environment, order, above, &folder)?;
+    let settings = &found.look.world.settings.settings;
+    let models = ModelSettings::of(environment, settings);
+    let is_one = found.nodes.len() == 1;
+    let run = gather(found.nodes)?;
+    if !settings.run_in_home.value {
+        let places = run.nodes.iter();
+        let places = places.map(|node| node.child().place.folder.as_path());
+        for place in places.chain([folder.as_path()]) {
+            require_narrow(place, environment)?;
+        }
+    }
+    let mut notes = run.notes;
+    notes.extend(without_effect(asked, &run.nodes));
+    notes.sort();
+    notes.dedup();
+    // The time limit of an agent holds for the whole run only when it is the only agent.
+    let own_timeout = run.timeouts.first().copied();
+    let own_timeout = own_timeout.filter(|_| is_one);
+    // A child waits for the run that it asks for, unless it says otherwise.
+    let background = asked.background
+        || (above.is_none() && settings.run_force_background.value)
+        || run
+            .background
+            .unwrap_or(above.is_none() && settings.run_in_background.value);
+    let tree = tree_limits(asked, settings, own_timeout);
+    let of_folder = found.look.world.run_rules().model_scopes;
+    let first_line = asked.task.lines().next().unwrap_or_default();
+    let title = format!("{}: {first_line}", found.title);
+    let mut plan = plan_of(run.nodes, &run.bases, background);
+    plan.groups = found.groups;
+    plan.tree = above.map_or_else(|| tree.clone(), |above| above.tree_below(&tree));
+    plan.max_output = asked.max_output;
+    // The command of the person is only told of the person's own runs.
+    plan.on_complete = on_complete(settings).filter(|_| above.is_none());
+    if plan.tree.max_cost.is_some() {
+        require_prices(&plan)?;
+    }
+    Ok(ResolvedRun {
+        plan,
+        background,
+        warnings: run.warnings,
+        notes,
+        texts: found.texts,
+        submit_key: submit_key(order, above),
+        parent: above.map(|above| above.parent.clone()),
+        approved: found.approved,
+        envelope: RunEnvelope {
+            title,
+            task: asked.task.clone(),
+            asked: Some(digest_of_order(order, &folder)),
+            surroundings: match above {
+                Some(above) => above.surroundings.clone(),
+                None => models.surroundings(),
+            },
+            model_scopes: match above {
+                Some(above) => above.scopes_below(of_folder),
+                None => of_folder,
+            },
+            folder,
+            recording: order.recording.clone(),
+            session_dir,
+            chain_dir,
+        },
+    })
+}
+
+/// The folder in which a run is asked for. A child asks for work in its own folder alone, and has no files written
+/// elsewhere.
+fn work_folder(
+    environment: &Environment,
+    order: &RunOrder,
+    above: Option<&CallingChild>,
+) -> Result<PathBuf, EngineError> {
     let asked = &order.request;
     let folder = match &asked.cwd {
         Some(folder) => environment.working.join(folder),
@@ -78,84 +174,59 @@ pub(crate) fn resolve(
         let message = format!("there is no folder {}", folder.display());
         return Err(EngineError::usage(message));
     }
-    if let Some(above) = above {
-        above.require_folder(&folder)?;
-        let is_kept_there = asked.session_dir.is_some() || asked.chain_dir.is_some();
-        if is_kept_there && !above.powers().can_write() {
-            return Err(without_write("`sessionDir` or `chainDir`"));
+    let Some(above) = above else {
+        return Ok(folder);
+    };
+    if !order.approve.is_empty() {
+        let message = "a child approves nothing";
+        return Err(
+            EngineError::usage(message).hint("ask the one who gave you the task to approve it")
+        );
+    }
+    above.require_folder(&folder)?;
+    let is_kept_there = asked.session_dir.is_some() || asked.chain_dir.is_some();
+    if is_kept_there && !above.powers().can_write() {
+        return Err(without_write("`sessionDir` or `chainDir`"));
+    }
+    Ok(folder)
+}
+
+/// The plan of nodes, each working tree with the work that it begins with and each child with a time limit.
+fn plan_of(mut nodes: Vec<Node>, bases: &BTreeSet<NodeId>, background: bool) -> Plan {
+    for node in &mut nodes {
+        let children = match &mut node.work {
+            Work::Child(child) => vec![&mut **child],
+            Work::FanOut(list) => std::iter::once(&mut list.child)
+                .chain(&mut list.reviewer)
+                .collect(),
+        };
+        for child in children {
+            let limit = &mut child.limits.max_execution_time_ms;
+            limit.get_or_insert(usual_time_ms(background));
         }
     }
-    if let Some(recording) = &order.recording {
-        recording.check().map_err(EngineError::finding)?;
-    }
-    let chosen = |given: &Option<PathBuf>| match given {
-        Some(given) => chosen_folder(&environment.working, given, order.is_by_model).map(Some),
-        None => Ok(None),
-    };
-    let session_dir = chosen(&asked.session_dir)?;
-    let chain_dir = chosen(&asked.chain_dir)?;
-    let (look, found) = look_for_children(environment, order, above, &folder)?;
-    let settings = &look.world.settings.settings;
-    let models = ModelSettings::of(environment, settings);
-    let FoundChildren {
-        children,
-        groups,
-        title,
-        approved,
-    } = found;
-    let run = gather(children)?;
-    if !settings.run_in_home.value {
-        let places = run.children.iter().map(|child| child.folder.as_path());
-        for place in places.chain([folder.as_path()]) {
-            require_narrow(place, environment)?;
+    begin_with_earlier_work(&mut nodes, |id| bases.contains(id));
+    Plan::of(nodes)
+}
+
+/// Refuses a plan with unknown prices: a limit on money can be held only if every price is known.
+fn require_prices(plan: &Plan) -> Result<(), EngineError> {
+    for child in plan.children() {
+        let models = child.models.iter().enumerate();
+        let mut unknown = models.filter(|(at, _)| child.facts(*at).prices.is_none());
+        if let Some((_, model)) = unknown.next() {
+            let message =
+                format!("`maxCost` cannot be enforced: the prices of `{model}` are unknown");
+            return Err(EngineError::usage(message).hint(
+                "give them as `models = [{ id = \"…\", input = …, output = … }]` of its provider, or limit `maxTokens`",
+            ));
         }
     }
-    let mut notes = run.notes;
-    notes.extend(without_effect(asked, &run.children));
-    // The time limit of an agent holds for the whole run only when it is the only agent.
-    let own_timeout = run.timeouts.first().copied();
-    let own_timeout = own_timeout.filter(|_| run.children.len() == 1);
-    let first_line = asked.task.lines().next().unwrap_or_default();
-    let mut request = SubmittedRequest {
-        title: format!("{title}: {first_line}"),
-        task: asked.task.clone(),
-        children: run.children,
-        groups,
-        asked: Some(digest_of_order(order, &folder)),
-        folder,
-        tree: tree_limits(asked, settings, own_timeout),
-        parent: None,
-        model_scopes: look.world.run_rules().model_scopes,
-        submit_key: submit_key(order, above),
-        // A child waits for the run that it asks for, unless it says otherwise.
-        background: asked.background
-            || (above.is_none() && settings.run_force_background.value)
-            || run
-                .background
-                .unwrap_or(above.is_none() && settings.run_in_background.value),
-        on_complete: on_complete(settings),
-        recording: order.recording.clone(),
-        surroundings: models.surroundings(),
-        session_dir,
-        chain_dir,
-        max_output: asked.max_output,
-        mcp_servers: models.mcp.iter().map(|it| it.name.clone()).collect(),
-    };
-    if let Some(above) = above {
-        notes.extend(above.bind(&mut request)?);
-    }
-    notes.sort();
-    notes.dedup();
-    Ok(ResolvedRun {
-        warnings: run.warnings,
-        notes,
-        approved,
-        request,
-    })
+    Ok(())
 }
 
 /// The rules for children of a child: the scopes of its own models hold for theirs.
-fn rules_below(mut rules: RunRules, above: Option<&Above>) -> RunRules {
+fn rules_below(mut rules: RunRules, above: Option<&CallingChild>) -> RunRules {
     if let Some(above) = above {
         rules.model_scopes = above.scopes_below(std::mem::take(&mut rules.model_scopes));
     }
@@ -168,30 +239,14 @@ pub(crate) fn without_write(what: &str) -> EngineError {
     EngineError::usage(message).hint("leave it out, or ask the one who gave you the task")
 }
 
-/// Resolves what a child asks for; it works in the folder of that child unless it names one below it.
-pub(crate) fn resolve_below(
-    environment: &Environment,
-    value: &Value,
-    above: &Above,
-) -> Result<ResolvedRun, EngineError> {
-    let order = RunOrder {
-        is_by_model: true,
-        ..RunOrder::of_json(value)?
-    };
-    let there = Environment {
-        working: above.folder.clone(),
-        ..environment.clone()
-    };
-    resolve(&there, &order, Some(above))
-}
-
 /// Looks for the children of a run until two looks in a row find the same files.
 fn look_for_children(
+    engine: &Engine,
     environment: &Environment,
     order: &RunOrder,
-    above: Option<&Above>,
+    above: Option<&CallingChild>,
     folder: &Path,
-) -> Result<(Look, FoundChildren), EngineError> {
+) -> Result<FoundNodes, EngineError> {
     let asked = &order.request;
     let there = Environment {
         working: folder.to_path_buf(),
@@ -214,14 +269,14 @@ fn look_for_children(
         (None, Some(session)) => Launch::Host(session),
         (None, None) => Launch::Terminal,
     };
-    let forked = Forked::as_asked(environment, asked.context.as_deref(), launch)?;
+    let forked = Forked::as_asked(engine, asked.context.as_deref(), launch)?;
     let forked = forked.map_or_else(OnceCell::new, OnceCell::from);
     let worktrees = Worktrees::new(order.include_changes);
     let approving = Approving::new(environment, &order.approve);
-    let mut library = Library::new(there, request);
-    library.look_until_steady(|look| {
+    engine.look_until_steady(there, request, |look| {
         let models = ModelSettings::of(environment, &look.world.settings.settings);
         let resolver = ChildResolver {
+            engine,
             environment,
             look,
             models: &models,
@@ -234,18 +289,21 @@ fn look_for_children(
             outputs: RefCell::default(),
             looks: RefCell::default(),
             versions: RefCell::default(),
+            texts: RefCell::default(),
             saved_chain: SavedChain::of(look, asked),
             approving: &approving,
             above,
         };
-        let mut found = children(&resolver)?;
-        found.approved = approving.granted();
-        Ok::<_, EngineError>((look.clone(), found))
+        found_nodes(&resolver)
     })
 }
 
 /// The key of a request among those of its caller.
-fn submit_key(order: &RunOrder, above: Option<&Above>) -> Option<SubmitKey> {
+fn submit_key(order: &RunOrder, above: Option<&CallingChild>) -> Option<SubmitKey> {
+    if let Some((above, call)) = above.and_then(|above| Some((above, above.call.as_ref()?))) {
+        let of = &above.parent;
+        return Some(SubmitKey::of_call(&of.run, &of.of, &call.0));
+    }
     let owner = match (&order.client, above) {
         (_, Some(above)) => KeyOwner::Child(&above.parent),
         (Some(client), None) => KeyOwner::Client(client),
@@ -274,37 +332,48 @@ fn digest_of_order(order: &RunOrder, folder: &Path) -> Digest {
     Digest::of_fields([request.as_slice(), typed.as_bytes(), folder])
 }
 
-/// The answers of a run's children for the run as a whole.
+/// The nodes of a run, and what they say of it as a whole.
 #[derive(Default)]
-struct GatheredChildren {
-    children: Vec<ChildRequest>,
+struct GatheredNodes {
+    nodes: Vec<Node>,
+    /// The nodes whose working trees begin from a commit that their step names.
+    bases: BTreeSet<NodeId>,
     warnings: Vec<Diagnostic>,
     notes: Vec<String>,
     timeouts: Vec<u64>,
     background: Option<bool>,
 }
 
-/// Gathers the children and what they say of the run.
-fn gather(found: Vec<FoundChild>) -> Result<GatheredChildren, EngineError> {
-    let mut run = GatheredChildren::default();
-    for child in found {
-        child.prompt.write_index()?;
-        for warning in child.warnings {
+/// Gathers the nodes and what they say of the run. A reviewer of a list's items goes to the list.
+fn gather(found: Vec<ResolvedNode>) -> Result<GatheredNodes, EngineError> {
+    let mut run = GatheredNodes::default();
+    for found in found {
+        found.prompt.write_index()?;
+        for warning in found.warnings {
             if !run.warnings.contains(&warning) {
                 run.warnings.push(warning);
             }
         }
-        run.notes.extend(child.notes);
-        run.timeouts.extend(child.timeout_ms);
-        run.background = run.background.or(child.background);
-        run.children.push(child.request);
+        run.notes.extend(found.notes);
+        run.timeouts.extend(found.timeout_ms);
+        run.background = run.background.or(found.background);
+        let node = found.node;
+        if found.is_base_named {
+            run.bases.insert(node.id.clone());
+        }
+        let mut authors = run.nodes.iter_mut();
+        let author = authors.find(|it| Some(&it.id) == node.reviews.as_ref());
+        match (author.map(|author| &mut author.work), node.work) {
+            (Some(Work::FanOut(list)), Work::Child(reviewer)) => list.reviewer = Some(*reviewer),
+            (_, work) => run.nodes.push(Node { work, ..node }),
+        }
     }
     Ok(run)
 }
 
 /// Keys of a request that have no effect, a sentence each.
-fn without_effect(asked: &RunRequest, children: &[ChildRequest]) -> Vec<String> {
-    let has_no_tree = children.iter().all(|child| child.worktree.is_none());
+fn without_effect(asked: &RunRequest, nodes: &[Node]) -> Vec<String> {
+    let has_no_tree = nodes.iter().all(|node| node.worktree().is_none());
     let rows = [
         (
             asked.artifacts == Some(false),
@@ -336,18 +405,18 @@ fn tree_limits(asked: &RunRequest, settings: &Settings, own_timeout: Option<u64>
     }
 }
 
-/// The children of a run.
-struct FoundChildren {
-    children: Vec<FoundChild>,
-    groups: std::collections::BTreeMap<grove_plan::NodeId, grove_plan::GroupRules>,
+struct FoundNodes {
+    look: Look,
+    nodes: Vec<ResolvedNode>,
+    groups: BTreeMap<NodeId, GroupRules>,
     /// The agents in the order of the steps.
     title: String,
-    /// Commands and programs that a person approved with the run.
+    texts: BTreeMap<Digest, Vec<u8>>,
     approved: Vec<Approval>,
 }
 
-/// Finds all children. Everything that is wrong is said at once, each with its step.
-fn children(resolver: &ChildResolver<'_>) -> Result<FoundChildren, EngineError> {
+/// Finds all nodes. Everything that is wrong is said at once, each with its step.
+fn found_nodes(resolver: &ChildResolver<'_>) -> Result<FoundNodes, EngineError> {
     let (order, settings) = (resolver.order, &resolver.look.world.settings.settings);
     let saved;
     let steps = if let Some(steps) = &order.steps {
@@ -367,13 +436,13 @@ fn children(resolver: &ChildResolver<'_>) -> Result<FoundChildren, EngineError> 
     };
     let layout = lay_out(steps, rules).map_err(|findings| all_wrong(&findings))?;
     resolver.prefer_conversation(&layout.tasks);
-    let (mut children, mut reviewers, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut nodes, mut reviewers, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
     for planned in &layout.tasks {
-        let found = resolver.child(planned);
-        let found = found.and_then(|child| Ok((resolver.reviewer(&child)?, child)));
+        let found = resolver.node(planned);
+        let found = found.and_then(|node| Ok((resolver.reviewer(&node)?, node)));
         match found {
-            Ok((reviewer, child)) => {
-                children.push(child);
+            Ok((reviewer, node)) => {
+                nodes.push(node);
                 reviewers.extend(reviewer);
             }
             Err(error) => wrong.push((planned.id.as_str(), error)),
@@ -382,13 +451,15 @@ fn children(resolver: &ChildResolver<'_>) -> Result<FoundChildren, EngineError> 
     if let Some(error) = all_wrong_steps(wrong, layout.tasks.len() == 1) {
         return Err(error);
     }
-    children.extend(reviewers);
+    nodes.extend(reviewers);
     let names: Vec<String> = steps.iter().map(names_of).collect();
-    Ok(FoundChildren {
-        children,
+    Ok(FoundNodes {
+        look: resolver.look.clone(),
+        nodes,
         groups: layout.groups,
         title: names.join(" → "),
-        approved: Vec::new(),
+        texts: resolver.texts.take(),
+        approved: resolver.approving.granted(),
     })
 }
 
@@ -428,7 +499,6 @@ fn names_of(step: &Step) -> String {
     names.join(" + ")
 }
 
-/// The steps of a saved chain.
 fn saved_steps(look: &Look, asked: &RunRequest) -> Result<Vec<Step>, EngineError> {
     let name = asked.chain_name.as_deref().unwrap_or_default();
     let chain = entries::find(look.snapshot.chains.entries(), name)?;

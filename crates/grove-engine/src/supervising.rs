@@ -3,28 +3,18 @@
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use grove_catalog::disclosure::Node;
-use grove_exec::{KEEPER, Keeper, allowed_variables};
-use grove_model::{AskSettings, Secret};
-use grove_runs::{
-    Above, Delegation, GivenSkill, Models, RunPlaces, RunRequest, Skills, Supervisor,
-    SupervisorError, SupervisorOptions, Woken, wake,
-};
-use grove_skills::disclosure::{Call, Disclosure};
-use grove_skills::{Environment, Library, Request};
+use grove_exec::allowed_variables;
+use grove_skills::Environment;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::EngineError;
 use crate::journal::RunJournal;
-use crate::model_settings::ModelSettings;
-use crate::resolve;
-use crate::skill_values::variables_of;
+use crate::supervisor::{Supervisor, SupervisorError};
+use crate::waking::{Woken, wake};
 
 /// The first argument of a program that supervises.
 pub const SUPERVISE: &str = "supervise";
@@ -73,7 +63,8 @@ pub(crate) fn start_or_wake(
     }
     let log = grove_fs::append::AppendedFile::open(&places.supervisor_log(surroundings), 8 << 20)?;
     // Keys go through a pipe: the environment of a process can be read by others as long as it lives.
-    let keys = ModelSettings::find(&journal.environment).variables;
+    let models = journal.models();
+    let keys = &models.variables;
     let mut command = Command::new("/proc/self/exe");
     for name in keys.keys() {
         command.env_remove(name);
@@ -88,7 +79,7 @@ pub(crate) fn start_or_wake(
     let mut started =
         started.map_err(|error| EngineError::not_started("the supervisor", &error))?;
     if let Some(mut input) = started.stdin.take() {
-        let text = serde_json::to_vec(&keys).map_err(EngineError::internal)?;
+        let text = serde_json::to_vec(keys).map_err(EngineError::internal)?;
         // A supervisor that is gone already has found another one, which knows the keys.
         let _ = input.write_all(&text);
     }
@@ -101,13 +92,13 @@ pub(crate) fn start_or_wake(
 pub fn supervise(environment: Environment) -> Result<(), EngineError> {
     // A session of its own: closing the terminal ends no run.
     let _ = rustix::process::setsid();
-    let options = options(with_given_variables(environment))?;
+    let environment = with_given_variables(environment);
     allow_many_files();
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = grove_exec::runtime(builder.enable_all(), WORKERS);
     let runtime = runtime.map_err(|error| EngineError::not_started("the supervisor", &error))?;
     let done = runtime.block_on(async {
-        let supervisor = Supervisor::open(options)?;
+        let supervisor = Supervisor::open(&environment, IDLE)?;
         supervisor.run(CancellationToken::new()).await;
         Ok::<(), SupervisorError>(())
     });
@@ -128,17 +119,13 @@ pub struct ServedHere {
 
 impl ServedHere {
     /// Starts a supervisor on a thread of its own. Its keys and providers are those of the environment.
-    pub(crate) fn start(environment: Environment) -> Result<Self, EngineError> {
-        let options = SupervisorOptions {
-            idle: Duration::MAX,
-            ..options(environment)?
-        };
+    pub(crate) fn start(environment: &Environment) -> Result<Self, EngineError> {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let failed = |error: std::io::Error| EngineError::not_started("the supervisor", &error);
         let runtime = grove_exec::runtime(builder.enable_all(), WORKERS).map_err(failed)?;
         let supervisor = {
             let _entered = runtime.enter();
-            Supervisor::open(options).map_err(EngineError::finding)?
+            Supervisor::open(environment, Duration::MAX).map_err(EngineError::finding)?
         };
         let until = CancellationToken::new();
         let end = until.clone();
@@ -161,32 +148,6 @@ impl Drop for ServedHere {
             let _ = thread.join();
         }
     }
-}
-
-/// The options of a supervisor with the providers, keys and skills of an environment.
-fn options(environment: Environment) -> Result<SupervisorOptions, EngineError> {
-    let models = ModelSettings::find(&environment);
-    let keeper = Keeper::this_program(KEEPER).map_err(EngineError::internal)?;
-    let home = environment.home.as_ref();
-    Ok(SupervisorOptions {
-        surroundings: models.surroundings(),
-        places: RunPlaces::in_state(&environment.state),
-        models: Models::new(
-            models.configured,
-            models.variables,
-            AskSettings::default(),
-            keeper.clone(),
-        ),
-        keeper,
-        mcp: models.mcp,
-        environment: passed_on(&environment),
-        is_sandboxed: models.is_sandboxed,
-        home: home.map(|home| home.to_string_lossy().into_owned()),
-        temporary: environment.temporary.clone(),
-        idle: IDLE,
-        delegation: Arc::new(Resolving(environment.clone())),
-        skills: Box::new(move |folder| Arc::new(FolderSkills::new(&environment, folder))),
-    })
 }
 
 /// The environment with the variables that the starter gave through a pipe, where it is one.
@@ -224,64 +185,4 @@ fn allow_many_files() {
     };
     // A supervisor with fewer descriptors has fewer children at a time.
     let _ = setrlimit(Resource::Nofile, most);
-}
-
-/// Finds what children ask other agents for.
-struct Resolving(Environment);
-
-impl Delegation for Resolving {
-    fn resolve(&self, asked: &serde_json::Value, above: &Above) -> Result<RunRequest, String> {
-        let resolved = resolve::resolve_below(&self.0, asked, above);
-        let resolved = resolved.map_err(|error| error.message_with_hints())?;
-        Ok(resolved.request)
-    }
-}
-
-/// The skills of a work folder, looked for when a child first asks.
-struct FolderSkills {
-    library: Mutex<Library>,
-}
-
-impl FolderSkills {
-    fn new(environment: &Environment, folder: &Path) -> Self {
-        let environment = Environment {
-            working: folder.to_path_buf(),
-            ..environment.clone()
-        };
-        Self {
-            library: Mutex::new(Library::new(environment, Request::default())),
-        }
-    }
-}
-
-impl Skills for FolderSkills {
-    fn activate(&self, name: &str) -> Result<GivenSkill, String> {
-        let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
-        let look = library.look();
-        let call = Call {
-            typed: name,
-            words: &[],
-            again: true,
-        };
-        let activated = Disclosure::new(&look, None).activate(&call);
-        let activated = activated.map_err(|error| error.to_string())?;
-        let environment = match activated.node {
-            Node::Skill(at) => variables_of(&look, at),
-            Node::Group(_) => Vec::new(),
-        };
-        Ok(GivenSkill {
-            text: activated.text,
-            folder: activated.boundary.map(|_| activated.folder),
-            environment,
-        })
-    }
-
-    fn environment(&self, address: &str) -> Vec<(String, Secret)> {
-        let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
-        let look = library.look();
-        let snapshot = &look.snapshot;
-        let mut skills = snapshot.skills.iter();
-        let at = skills.position(|skill| snapshot.address(skill) == address);
-        at.map_or_else(Vec::new, |at| variables_of(&look, at))
-    }
 }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::attempt_log::{AttemptTail, LogLine};
+use crate::native::about;
 use grove_plan::{
     Attempt, Body, Event, Execution, Fact, LiveRun, NodeId, Plan, Sign, State, Times, advance,
 };
-use grove_runs::{AttemptTail, LogLine, about};
 
+use crate::envelope::RunEnvelope;
 use crate::error::EngineError;
 use crate::journal::RunJournal;
 
@@ -25,7 +27,6 @@ pub struct WatchedRun {
     tails: BTreeMap<NodeId, (u32, AttemptTail)>,
 }
 
-/// The last sign of life of a child.
 struct LastSign {
     doing: Option<String>,
     at: Times,
@@ -36,10 +37,12 @@ const ASKS: &str = "asks the model";
 impl WatchedRun {
     /// A run of which no event was read yet.
     pub fn new(journal: &RunJournal, id: &str) -> Result<Self, EngineError> {
-        let (plan, request) = journal.store.plan(id)?;
-        let request: serde_json::Value = serde_json::from_str(&request).unwrap_or_default();
+        let loaded = journal.store.load_plan(id)?;
+        let plan = loaded.plan;
+        // A run whose envelope cannot be read is watched until it ends with that reason.
+        let title = RunEnvelope::read(&loaded.envelope).map(|envelope| envelope.title);
         // The names of a chain's steps, which its flow has, and then what it was asked for.
-        let title = request["title"].as_str().unwrap_or_default();
+        let title = title.as_deref().unwrap_or_default();
         let task = title.split_once(": ").filter(|_| plan.nodes.len() > 1);
         let title = task.map_or(title, |(_, task)| task);
         Ok(Self {

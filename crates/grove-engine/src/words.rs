@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::native::about;
 use grove_plan::{Body, CallOutcome, Event, Fact, FoundFile, REJECTED, RunView, Wish};
-use grove_runs::about;
 use grove_spec::text::{counted, grouped, one_line};
 use grove_store::RunRow;
 use serde_json::{Value, json};

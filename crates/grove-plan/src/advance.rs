@@ -10,6 +10,8 @@ mod reuse;
 mod wishes;
 mod worktrees;
 
+pub use reuse::NotReusable;
+
 use std::collections::BTreeMap;
 
 use grove_spec::Digest;

@@ -105,10 +105,7 @@ fn tree_mut(node: &mut Node) -> Option<&mut WorktreePlan> {
 impl Node {
     /// The working tree of its child; for a node that runs for each item of a list, that of each item.
     pub fn worktree(&self) -> Option<&WorktreePlan> {
-        match &self.work {
-            Work::Child(child) => child.place.worktree.as_ref(),
-            Work::FanOut(list) => list.child.place.worktree.as_ref(),
-        }
+        self.child().place.worktree.as_ref()
     }
 }
 

@@ -226,9 +226,38 @@ const CHECKED: &[Evidence] = &[
     Evidence::NoStagedFiles,
 ];
 
+/// The reason why an acceptance cannot be asked of a child.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ContractError {
+    /// Nothing would be verified.
+    #[error("`verified` needs commands in `verify`")]
+    NoCommands,
+    /// The engine does not show what the level compares.
+    #[error(
+        "`{level}` compares what the child says with what it ran, which {engine} does not tell: choose one of the engines {observed}"
+    )]
+    NotObserved {
+        /// The level that was asked for.
+        level: &'static str,
+        /// The engine of the child.
+        engine: String,
+        /// The engines that show it.
+        observed: String,
+    },
+    /// The review that is asked for is switched off.
+    #[error("`reviewed` with `review: false` is impossible")]
+    ReviewOff,
+    /// No agent is named for the review.
+    #[error("`reviewed` needs a reviewer: name an agent in `review.agent` or `runs.reviewer`")]
+    NoReviewer,
+}
+
 impl Contract {
-    /// Returns the contract for a child, or none if the acceptance asks nothing; the error says what cannot be asked.
-    pub fn of(acceptance: &Acceptance, author: &AuthorFacts) -> Result<Option<Self>, String> {
+    /// Returns the contract for a child, or none if the acceptance asks nothing.
+    pub fn of(
+        acceptance: &Acceptance,
+        author: &AuthorFacts,
+    ) -> Result<Option<Self>, ContractError> {
         let usual = AcceptanceContract::default();
         let (level, asked) = match acceptance {
             Acceptance::Off => return Ok(None),
@@ -250,7 +279,7 @@ impl Contract {
         };
         let level = observed_level(level, is_said, asked, author, &mut reasons)?;
         if level == AcceptanceLevel::Verified && asked.verify.is_empty() {
-            return Err("`verified` needs commands in `verify`".to_owned());
+            return Err(ContractError::NoCommands);
         }
         let review = review_of(level, asked, author)?;
         Ok(Some(Self {
@@ -479,7 +508,7 @@ fn observed_level(
     asked: &AcceptanceContract,
     author: &AuthorFacts,
     reasons: &mut Vec<String>,
-) -> Result<AcceptanceLevel, String> {
+) -> Result<AcceptanceLevel, ContractError> {
     let compares_calls = level == AcceptanceLevel::Checked
         || evidence_of(level, asked).contains(&Evidence::CommandsRun);
     let Some(unobserved) = author.not_observed.as_ref().filter(|_| compares_calls) else {
@@ -487,11 +516,11 @@ fn observed_level(
     };
     let UnobservedCalls { engine, observed } = unobserved;
     if is_said {
-        let (level, observed) = (word(level), observed.join(", "));
-        return Err(format!(
-            "`{level}` compares what the child says with what it ran, which {engine} does not tell: choose one of the \
-engines {observed}"
-        ));
+        return Err(ContractError::NotObserved {
+            level: word(level),
+            engine: engine.clone(),
+            observed: observed.join(", "),
+        });
     }
     reasons.push(format!("not observed: {engine} does not tell what it runs"));
     Ok(match level {
@@ -523,10 +552,10 @@ fn review_of(
     level: AcceptanceLevel,
     asked: &AcceptanceContract,
     author: &AuthorFacts,
-) -> Result<Option<ReviewPlan>, String> {
+) -> Result<Option<ReviewPlan>, ContractError> {
     let by = match &asked.review {
         Some(Review::Off(_)) if level == AcceptanceLevel::Reviewed => {
-            return Err("`reviewed` with `review: false` is impossible".to_owned());
+            return Err(ContractError::ReviewOff);
         }
         Some(Review::By(by)) => Some(by),
         None if level == AcceptanceLevel::Reviewed => None,
@@ -534,10 +563,7 @@ fn review_of(
     };
     let agent = by.and_then(|by| by.agent.clone());
     let Some(agent) = agent.or_else(|| author.reviewer.clone()) else {
-        return Err(
-            "`reviewed` needs a reviewer: name an agent in `review.agent` or `runs.reviewer`"
-                .to_owned(),
-        );
+        return Err(ContractError::NoReviewer);
     };
     Ok(Some(ReviewPlan {
         agent,
@@ -647,7 +673,7 @@ mod tests {
     use super::*;
     use crate::report::report_in;
 
-    fn of(value: &Value, author: &AuthorFacts) -> Result<Option<Contract>, String> {
+    fn of(value: &Value, author: &AuthorFacts) -> Result<Option<Contract>, ContractError> {
         Contract::of(&Acceptance::parse(value).unwrap(), author)
     }
 

@@ -14,13 +14,60 @@ const MAX_KEY: usize = 200;
 /// The greatest number of characters of a key in the id of a node.
 const MAX_KEY_OF_NODE: usize = 80;
 
+/// The reason why a step runs for no items.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ItemsError {
+    /// There is nothing where the list is to be.
+    #[error("the output has nothing at `{0}`")]
+    Nothing(String),
+    /// There is something else.
+    #[error("what the output has at `{0}` is no list")]
+    NoList(String),
+    /// The list is longer than it may be.
+    #[error("{count} items are more than {most} (`maxItems`)")]
+    TooMany {
+        /// The number of items.
+        count: usize,
+        /// The greatest number that there may be.
+        most: u64,
+    },
+    /// Two items cannot be told apart.
+    #[error("two items have the key `{0}`")]
+    SameKey(String),
+    /// Two items cannot be told apart in the ids of nodes.
+    #[error("two items have keys that are `{0}` when written as an id")]
+    SameId(String),
+    /// The task names something that an item does not have.
+    #[error("item `{key}` has no `{{{missing}}}`")]
+    Missing {
+        /// The key of the item.
+        key: String,
+        /// The name that the task has.
+        missing: String,
+    },
+    /// The key of an item is no word.
+    #[error("the key of item {0} is no text and no number")]
+    KeyKind(usize),
+    /// An item has no key.
+    #[error("item {at} has nothing at `{pointer}` (`key`)")]
+    NoKey {
+        /// The place of the item.
+        at: usize,
+        /// The place in it where the key is to be.
+        pointer: String,
+    },
+    /// The key of an item cannot be shown.
+    #[error("the key of item {0} is empty, too long or has control characters")]
+    UnfitKey(usize),
+}
+
 impl FanOut {
     /// Returns the list in an output.
-    pub fn list<'a>(&self, output: &'a Value) -> Result<&'a Vec<Value>, String> {
+    pub fn list<'a>(&self, output: &'a Value) -> Result<&'a Vec<Value>, ItemsError> {
         let found = output.pointer(&self.path);
-        let found = found.ok_or_else(|| format!("the output has nothing at `{}`", self.path))?;
+        let found = found.ok_or_else(|| ItemsError::Nothing(self.path.clone()))?;
         let list = found.as_array();
-        list.ok_or_else(|| format!("what the output has at `{}` is no list", self.path))
+        list.ok_or_else(|| ItemsError::NoList(self.path.clone()))
     }
 
     /// Returns the items of a list, each with a key of its own and everything that the task and the label name.
@@ -29,10 +76,10 @@ impl FanOut {
         list: &[Value],
         task: &str,
         label: Option<&str>,
-    ) -> Result<Vec<Item>, String> {
+    ) -> Result<Vec<Item>, ItemsError> {
         if list.len() as u64 > self.max_items {
             let (count, most) = (list.len(), self.max_items);
-            return Err(format!("{count} items are more than {most} (`maxItems`)"));
+            return Err(ItemsError::TooMany { count, most });
         }
         let (mut written, mut of_nodes) = (BTreeSet::new(), BTreeSet::new());
         let mut items = Vec::with_capacity(list.len());
@@ -40,16 +87,15 @@ impl FanOut {
             let key = self.key_of(at, value)?;
             let of_node = key_of_node(&key);
             if !written.insert(key.clone()) {
-                return Err(format!("two items have the key `{key}`"));
+                return Err(ItemsError::SameKey(key));
             }
             if !of_nodes.insert(of_node.clone()) {
-                return Err(format!(
-                    "two items have keys that are `{of_node}` when written as an id"
-                ));
+                return Err(ItemsError::SameId(of_node));
             }
             for text in [Some(task), label].into_iter().flatten() {
                 if let Some(missing) = missing_of_item(text, &self.item, value) {
-                    return Err(format!("item `{key}` has no `{{{missing}}}`"));
+                    let missing = missing.to_owned();
+                    return Err(ItemsError::Missing { key, missing });
                 }
             }
             let variables = Variables {
@@ -78,22 +124,23 @@ impl FanOut {
         .collect()
     }
 
-    fn key_of(&self, at: usize, value: &Value) -> Result<String, String> {
+    fn key_of(&self, at: usize, value: &Value) -> Result<String, ItemsError> {
         let Some(pointer) = &self.key else {
             return Ok(at.to_string());
         };
         let key = match value.pointer(pointer) {
             Some(Value::String(text)) => text.clone(),
             Some(key @ (Value::Number(_) | Value::Bool(_))) => key.to_string(),
-            Some(_) => return Err(format!("the key of item {at} is no text and no number")),
-            None => return Err(format!("item {at} has nothing at `{pointer}` (`key`)")),
+            Some(_) => return Err(ItemsError::KeyKind(at)),
+            None => {
+                let pointer = pointer.clone();
+                return Err(ItemsError::NoKey { at, pointer });
+            }
         };
         let is_fit = !key.trim().is_empty()
             && key.chars().count() <= MAX_KEY
             && !key.chars().any(char::is_control);
-        is_fit.then_some(key).ok_or_else(|| {
-            format!("the key of item {at} is empty, too long or has control characters")
-        })
+        is_fit.then_some(key).ok_or(ItemsError::UnfitKey(at))
     }
 }
 
@@ -242,7 +289,7 @@ mod tests {
                     assert_eq!(found.join(" "), keys, "{output}");
                     assert!(are_keys(&items), "{output}");
                 }
-                (Err(why), Err(message)) => assert!(why.starts_with(message), "{why}"),
+                (Err(why), Err(message)) => assert!(why.to_string().starts_with(message), "{why}"),
                 (found, expected) => panic!("{output}: {found:?} is not {expected:?}"),
             }
         }

@@ -83,6 +83,12 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// The attempt that stands for a node in the names of its effects and files.
+    pub fn none_at(node: &NodeId) -> Self {
+        let node = node.clone();
+        Self { node, n: 0 }
+    }
+
     /// Its place among the attempts at its node, counted from zero.
     pub(crate) fn place(&self) -> Option<usize> {
         usize::try_from(self.n).ok()?.checked_sub(1)
@@ -176,14 +182,14 @@ impl EffectId {
 
     /// The timer of the whole run, which is set anew when the run goes on after a pause.
     pub fn run_timer(k: u32) -> Self {
-        let node = NodeId::whole_run();
-        Self::new(&Attempt { node, n: 0 }, EffectKind::Timer, k)
+        let of = Attempt::none_at(&NodeId::whole_run());
+        Self::new(&of, EffectKind::Timer, k)
     }
 
     /// The delivery of the result, which is done again when the run went on and came to another result.
     pub fn delivery(k: u32) -> Self {
-        let node = NodeId::whole_run();
-        Self::new(&Attempt { node, n: 0 }, EffectKind::Deliver, k)
+        let of = Attempt::none_at(&NodeId::whole_run());
+        Self::new(&of, EffectKind::Deliver, k)
     }
 
     /// Returns true if it belongs to the run as a whole.

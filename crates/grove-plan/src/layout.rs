@@ -116,11 +116,25 @@ pub fn lay_out(steps: &[Step], rules: LayoutRules) -> Result<Layout<'_>, Vec<Dia
                     .insert(id.clone(), rules_of(&said.settings, rules));
             }
         }
-        let before = (previous.as_slice(), &outputs);
-        let new = members.into_iter().map(|(member, task, settings)| {
-            let group = settings.map(|settings| (id.clone(), settings));
-            planned(member, task, group, before, rules)
+        // A task of no chain is told as it is.
+        let inputs = rules.has_variables.then(|| Inputs {
+            previous: previous.clone(),
+            outputs: outputs.clone(),
+            ..Inputs::default()
         });
+        let usual = if previous.is_empty() { TASK } else { PREVIOUS };
+        let new = members
+            .into_iter()
+            .map(|(member, task, settings)| PlannedTask {
+                id: member,
+                after: previous.clone(),
+                group: settings.map(|_| id.clone()),
+                settings,
+                task,
+                text: task.task.clone().unwrap_or_else(|| usual.to_owned()),
+                inputs: inputs.clone(),
+                list: None,
+            });
         layout.tasks.extend(new);
         if let (Some(list), Some(task)) = (list, layout.tasks.last_mut()) {
             let item = list.said.expand.item.as_deref().unwrap_or(ITEM);
@@ -145,35 +159,6 @@ pub fn lay_out(steps: &[Step], rules: LayoutRules) -> Result<Layout<'_>, Vec<Dia
         Ok(layout)
     } else {
         Err(findings)
-    }
-}
-
-fn planned<'a>(
-    id: NodeId,
-    task: &'a Task,
-    group: Option<(NodeId, &'a GroupSettings)>,
-    (previous, outputs): (&[NodeId], &BTreeMap<String, Vec<NodeId>>),
-    rules: LayoutRules,
-) -> PlannedTask<'a> {
-    let is_first = previous.is_empty();
-    let usual = if is_first { TASK } else { PREVIOUS };
-    let text = task.task.clone().unwrap_or_else(|| usual.to_owned());
-    let speaks = rules.has_variables;
-    PlannedTask {
-        id,
-        after: previous.to_vec(),
-        settings: group.as_ref().map(|(_, settings)| *settings),
-        group: group.map(|(id, _)| id),
-        task,
-        text,
-        inputs: speaks.then(|| Inputs {
-            task: None,
-            previous: previous.to_vec(),
-            outputs: outputs.clone(),
-            reviews: None,
-            item: None,
-        }),
-        list: None,
     }
 }
 

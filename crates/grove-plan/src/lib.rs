@@ -35,13 +35,14 @@ mod usage;
 mod verdict;
 mod view;
 
-pub use advance::{Step, advance, fold};
+pub use advance::{NotReusable, Step, advance, fold};
 pub use attention::{Attention, AttentionLimits};
 pub use beginnings::{EarlierWork, WorkConflict, begin_with_earlier_work};
 pub use command::{Command, Doubt};
 pub use compose::{ItemValue, Variables, compose};
 pub use contract::{
-    Accepted, AuthorFacts, Check, CheckEnd, CheckResult, Contract, ReviewPlan, UnobservedCalls,
+    Accepted, AuthorFacts, Check, CheckEnd, CheckResult, Contract, ContractError, ReviewPlan,
+    UnobservedCalls,
 };
 pub use event::{
     AddedText, Body, Call, CallOutcome, CapturedWork, Delivered, Ending, Event, Expanded, Fact,
@@ -49,6 +50,7 @@ pub use event::{
     ReviewVerdict, SubmoduleWork, Times, TreeBefore, Turn, Wish,
 };
 pub use evidence::{EvidenceRules, Facts, Finding, Seen, SeenCommand, tests_not_found};
+pub use fan_out::ItemsError;
 pub use ids::{Attempt, CallId, EffectId, EffectKind, NodeId};
 pub use layout::{Layout, LayoutRules, PlannedList, PlannedTask, lay_out};
 pub use live::{LiveChild, LiveRun, LiveStep, Sign, Signs};

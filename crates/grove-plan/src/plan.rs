@@ -189,6 +189,14 @@ pub struct Node {
 }
 
 impl Node {
+    /// The child that it runs; for a list, the child that runs for each item.
+    pub fn child(&self) -> &Child {
+        match &self.work {
+            Work::Child(child) => child,
+            Work::FanOut(list) => &list.child,
+        }
+    }
+
     /// Returns the first step, which waits for nothing.
     pub fn first(work: Work) -> Self {
         Self {

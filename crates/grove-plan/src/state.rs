@@ -415,6 +415,14 @@ pub enum Cause {
     },
 }
 
+impl Cause {
+    /// The cause that something a child needs is not there, for this reason.
+    pub fn input(reason: impl std::fmt::Display) -> Self {
+        let message = reason.to_string();
+        Self::Input { message }
+    }
+}
+
 /// Writes a reason as the end of a sentence; an empty reason is not written.
 fn after_colon(why: &str) -> String {
     match why {

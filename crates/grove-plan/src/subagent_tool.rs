@@ -277,7 +277,13 @@ pub fn is_own_field(name: &str) -> bool {
     of_tool || name == "action" || name == "config"
 }
 
-fn actions(caller: Caller) -> impl Iterator<Item = &'static ToolAction> {
+/// Returns true if a caller has an action.
+pub fn has_action(caller: Caller, name: &str) -> bool {
+    actions(caller).any(|action| action.name == name)
+}
+
+/// The actions that a caller has.
+pub fn actions(caller: Caller) -> impl Iterator<Item = &'static ToolAction> {
     let has = move |action: &&ToolAction| action.of_children || caller == Caller::Host;
     ACTIONS.iter().filter(has)
 }

@@ -110,8 +110,8 @@ impl Connection {
 fn answered(
     library: &ServedLibrary,
     work: &Work,
-    answer: impl FnOnce(&Look) -> Result<String, String>,
-) -> Result<String, String> {
+    answer: impl FnOnce(&Look) -> Result<String, tools::CallError>,
+) -> Result<String, tools::CallError> {
     work.done(0, 2);
     let look = library.look();
     work.done(1, 2);

@@ -164,7 +164,6 @@ fn of_skill(
     name: &str,
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
-    let invalid = |message: String| ErrorData::invalid_params(message, None);
     let snapshot = &look.snapshot;
     let all = all(snapshot);
     let offered = all.get(name);
@@ -173,7 +172,7 @@ fn of_skill(
         let unread = unread(snapshot, name).map(invalid);
         return Err(unread.unwrap_or_else(|| unknown(name, all.keys())));
     };
-    let words = words(skill, given).map_err(invalid)?;
+    let words = words(skill, given)?;
     let call = Call {
         typed: &offered.typed,
         words: &words,
@@ -194,20 +193,28 @@ fn of_skill(
     })
 }
 
+fn invalid(message: String) -> ErrorData {
+    ErrorData::invalid_params(message, None)
+}
+
 /// Returns the words of a call from named arguments, each in the place that the skill declares.
-fn words(skill: &Skill, given: Option<&JsonObject>) -> Result<Vec<String>, String> {
+fn words(skill: &Skill, given: Option<&JsonObject>) -> Result<Vec<String>, ErrorData> {
     let declared = &skill.file().details().arguments;
     let empty = JsonObject::new();
     let given = given.unwrap_or(&empty);
     let text = |name: &str| match given.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(format!("the argument `{}` is not text", one_line(name))),
+        Some(_) => Err(invalid(format!(
+            "the argument `{}` is not text",
+            one_line(name)
+        ))),
     };
     let is_known =
         |name: &&String| declared.contains(*name) || (declared.is_empty() && *name == WHOLE);
     if let Some(unknown) = given.keys().find(|name| !is_known(name)) {
-        return Err(format!("there is no argument `{}`", one_line(unknown)));
+        let message = format!("there is no argument `{}`", one_line(unknown));
+        return Err(invalid(message));
     }
     if declared.is_empty() {
         return Ok(text(WHOLE)?.map(|whole| split(&whole)).unwrap_or_default());

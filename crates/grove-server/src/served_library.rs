@@ -22,7 +22,7 @@ use crate::tools::ListedByHost;
 /// A library that stays up to date, and the channel that announces its changes.
 #[derive(Debug)]
 pub(crate) struct ServedLibrary {
-    live: LiveLibrary,
+    live: Arc<LiveLibrary>,
     seen: Arc<watch::Sender<Seen>>,
     /// The index of the last snapshot, which all connections share.
     searcher: Mutex<Searcher>,
@@ -33,7 +33,7 @@ pub(crate) struct ServedLibrary {
 }
 
 impl ServedLibrary {
-    pub(crate) fn new(live: LiveLibrary) -> Self {
+    pub(crate) fn new(live: Arc<LiveLibrary>) -> Self {
         let subscription = live.subscribe();
         let look = live.latest_look();
         let seen = Seen::of(&look.snapshot, look.request.parts);
@@ -69,7 +69,7 @@ impl ServedLibrary {
         look: &Look,
         act: impl FnMut(&Look) -> Result<T, E>,
     ) -> Result<T, E> {
-        (&self.live).steady_from(look, act)
+        (&*self.live).steady_from(look, act)
     }
 
     /// Returns the skills that match words, listed as in a catalog, the best first, at most `limit`; only those that a
@@ -80,7 +80,7 @@ impl ServedLibrary {
             limit,
             audience: Audience::Model,
         };
-        let found = locked(&self.searcher).search_in(&mut &self.live, look, &query);
+        let found = locked(&self.searcher).search_in(&mut &*self.live, look, &query);
         let hits = found.hits.iter();
         let nodes: Vec<Node> = hits.map(|hit| Node::Skill(hit.skill)).collect();
         if nodes.is_empty() {

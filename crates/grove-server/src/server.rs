@@ -61,7 +61,7 @@ pub(crate) struct Served {
 
 impl Server {
     /// Returns a server for a library; the agents that it finds are prompts.
-    pub fn new(library: LiveLibrary) -> Self {
+    pub fn new(library: Arc<LiveLibrary>) -> Self {
         Self {
             served: Served {
                 library: Arc::new(ServedLibrary::new(library)),

@@ -28,16 +28,16 @@ const POLL: Duration = Duration::from_millis(25);
 /// The longest time between two looks at a run even if the journal is unchanged: a look also ensures that the work goes on.
 const LOOK: Duration = Duration::from_secs(2);
 
-fn into_result(answer: SubagentAnswer) -> CallToolResult {
+fn into_result(answer: &SubagentAnswer) -> CallToolResult {
     let content = vec![ContentBlock::text(
-        without_controls(&answer.text).into_owned(),
+        without_controls(&answer.text()).into_owned(),
     )];
-    let mut result = if answer.is_error {
+    let mut result = if answer.is_error() {
         CallToolResult::error(content)
     } else {
         CallToolResult::success(content)
     };
-    if let Some(data) = answer.data {
+    if let Some(data) = answer.data() {
         let mut meta = MetaObject::default();
         meta.insert(RUN_META.to_owned(), data);
         result.meta = Some(meta);
@@ -148,9 +148,8 @@ pub(crate) async fn answer(
     // What was begun is finished, whether or not anybody still listens: a run that was submitted has to be known by name.
     let called = blocking(move || calling.subagent(&call)).await?;
     let awaited = match called {
-        Ok(Called::Done(answer)) => return Ok(into_result(answer)),
-        Ok(Called::Awaits(awaited)) => awaited,
-        Err(message) => return Ok(failed(message)),
+        Called::Done(answer) => return Ok(into_result(&answer)),
+        Called::Awaits(awaited) => awaited,
     };
     let run = awaited.run.clone();
     if awaited.stops_with_call && under_way.awaits(&entered.call, &run) {
@@ -159,16 +158,7 @@ pub(crate) async fn answer(
     }
     let waited = wait(engine, awaited, begun, context).await?;
     under_way.calls().remove(&entered.call);
-    Ok(waited.map_or_else(failed, into_result))
-}
-
-fn failed(message: String) -> CallToolResult {
-    let answer = SubagentAnswer {
-        text: message,
-        is_error: true,
-        data: None,
-    };
-    into_result(answer)
+    Ok(into_result(&waited))
 }
 
 async fn wait(
@@ -176,7 +166,7 @@ async fn wait(
     mut awaited: AwaitedRun,
     begun: Instant,
     context: &RequestContext<RoleServer>,
-) -> Result<Result<SubagentAnswer, String>, ErrorData> {
+) -> Result<Box<SubagentAnswer>, ErrorData> {
     let until = begun + awaited.limit;
     let (mut version, mut last_look) = (None, begun);
     loop {
@@ -189,17 +179,16 @@ async fn wait(
             let mut asked = awaited.clone();
             let looked = blocking(move || {
                 let waited = looking.look_at_awaited(&mut asked, is_last);
-                waited.map(|waited| (asked, waited))
+                (asked, waited)
             });
             match looked.await? {
-                Ok((_, Waited::Over(answer))) => return Ok(Ok(answer)),
-                Ok((told, Waited::GoesOn(line))) => {
+                (_, Waited::Over(answer)) => return Ok(answer),
+                (told, Waited::GoesOn(line)) => {
                     awaited = told;
                     if let Some(line) = line {
                         tell_progress(context, awaited.told, &line).await;
                     }
                 }
-                Err(message) => return Ok(Err(message)),
             }
         }
         tokio::select! {

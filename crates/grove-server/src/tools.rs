@@ -142,13 +142,28 @@ pub(crate) struct SkillsRequest {
     since: Option<String>,
 }
 
-/// Returns the arguments in the form that a tool takes, or their fault in words for the model.
-pub(crate) fn read<T: for<'a> Deserialize<'a>>(arguments: Option<JsonObject>) -> Result<T, String> {
+/// The reason why a call is not answered, in words for the model.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallError {
+    #[error("the arguments are not what this tool takes: {0}")]
+    Arguments(#[from] serde_json::Error),
+    #[error("give a `name`, or a `query` to search for")]
+    NoQuery,
+    #[error("give the `name` of a skill or group")]
+    NoName,
+    /// The skill or the catalog cannot be given.
+    #[error("{0}")]
+    NotGiven(String),
+}
+
+/// Returns the arguments in the form that a tool takes.
+pub(crate) fn read<T: for<'a> Deserialize<'a>>(
+    arguments: Option<JsonObject>,
+) -> Result<T, CallError> {
     let mut arguments = arguments.unwrap_or_default();
     // Some hosts send every parameter, with null for those that were left out.
     arguments.retain(|_, value| !value.is_null());
-    serde_json::from_value(Value::Object(arguments))
-        .map_err(|error| format!("the arguments are not what this tool takes: {error}"))
+    Ok(serde_json::from_value(Value::Object(arguments))?)
 }
 
 impl SkillRequest {
@@ -158,18 +173,15 @@ impl SkillRequest {
         library: &ServedLibrary,
         look: &Look,
         session: &SessionCell,
-    ) -> Result<String, String> {
+    ) -> Result<String, CallError> {
         let searching = matches!(self.action, Some(Action::Search))
             || (self.action.is_none() && self.name.is_none());
         if searching {
-            let words = self
-                .query
-                .or(self.name)
-                .ok_or("give a `name`, or a `query` to search for")?;
+            let words = self.query.or(self.name).ok_or(CallError::NoQuery)?;
             let limit = self.limit.unwrap_or(FOUND).clamp(1, MOST_FOUND);
             return Ok(library.find(look, &words, limit));
         }
-        let name = self.name.ok_or("give the `name` of a skill or group")?;
+        let name = self.name.ok_or(CallError::NoName)?;
         // A leading slash is the form in which people call a skill; here the caller is a model, even if it writes one.
         let typed = name.trim().trim_start_matches('/');
         let words = match self.arguments {
@@ -204,7 +216,7 @@ impl SkillRequest {
                 })
             }
         };
-        done.map_err(|error| explain(&error, typed))
+        done.map_err(|error| CallError::NotGiven(explain(&error, typed)))
     }
 }
 
@@ -225,7 +237,7 @@ impl SkillsRequest {
         look: &Look,
         session: &SessionCell,
         known: ListedByHost,
-    ) -> Result<String, String> {
+    ) -> Result<String, CallError> {
         let limits = &look.world.settings.settings.limits;
         let asked = CatalogOptions {
             style: Style::Names,
@@ -235,7 +247,7 @@ impl SkillsRequest {
             exclude: known.addresses,
         };
         let told = Disclosure::in_memory(look, session).catalog(&asked);
-        let told = told.map_err(|error| explain(&error, ""))?;
+        let told = told.map_err(|error| CallError::NotGiven(explain(&error, "")))?;
         let whole = match told.catalog.text.as_str() {
             "" => "There are no skills in the catalog.\n",
             text => text,
@@ -272,11 +284,11 @@ impl SkillsRequest {
 }
 
 /// Returns the answer of a tool in the protocol's form: an error is for the model to read, too.
-pub(crate) fn result(answer: Result<String, String>) -> CallToolResult {
+pub(crate) fn result(answer: Result<String, CallError>) -> CallToolResult {
     let content = |text: &str| vec![ContentBlock::text(without_controls(text).into_owned())];
     match answer {
         Ok(text) => CallToolResult::success(content(&text)),
-        Err(text) => CallToolResult::error(content(&text)),
+        Err(error) => CallToolResult::error(content(&error.to_string())),
     }
 }
 
@@ -300,11 +312,11 @@ mod tests {
                 Words::One(text) => text,
             })
         };
-        assert_eq!(words(json!(["a", "b c"])), Ok("a|b c".to_owned()));
-        assert_eq!(words(json!("a b")), Ok("a b".to_owned()));
-        assert_eq!(words(Value::Null), Ok(String::new()));
+        assert_eq!(words(json!(["a", "b c"])).unwrap(), "a|b c");
+        assert_eq!(words(json!("a b")).unwrap(), "a b");
+        assert_eq!(words(Value::Null).unwrap(), "");
         assert!(words(json!(7)).is_err());
         let odd = read::<SkillRequest>(Some(object(json!({ "action": "delete" }))));
-        assert!(odd.unwrap_err().contains("delete"));
+        assert!(odd.unwrap_err().to_string().contains("delete"));
     }
 }

@@ -245,9 +245,20 @@ impl Library {
 
     /// Looks at everything that is asked for, and publishes what there is; the same snapshot when nothing changed.
     pub fn look(&mut self) -> Look {
+        self.look_in(None)
+    }
+
+    /// Looks again after a change to files that are no settings: those of the last look are still in force.
+    pub(crate) fn look_after_change(&mut self) -> Look {
+        let last = self.last.as_ref().map(|last| Arc::clone(&last.look.world));
+        self.look_in(last.as_deref())
+    }
+
+    fn look_in(&mut self, earlier: Option<&World>) -> Look {
         self.grants = self.grants.for_next_look();
         let grants = self.grants.clone();
-        let world = Arc::new(World::find_with(&self.environment, &self.request, grants));
+        let world = World::find_with(&self.environment, &self.request, grants, earlier);
+        let world = Arc::new(world);
         let parts = self.request.parts;
         let remembers = self.keeping == Keeping::LastGood;
         let view = self.request.view_of(Kind::Agents);

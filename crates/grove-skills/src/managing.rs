@@ -48,6 +48,7 @@ use crate::environment::Environment;
 use crate::library::{Library, Look};
 use crate::planning::PlannedRoot;
 use crate::request::{Parts, Request, View};
+use crate::settings::{PROJECT_FILE, user_file};
 use crate::sources::Sources;
 use crate::trusting::{self, WrittenFile};
 
@@ -359,7 +360,13 @@ impl Manager {
         changed: bool,
         mut warnings: Vec<Diagnostic>,
     ) -> Changed {
-        self.look = self.library.look();
+        let is_setting =
+            file == user_file(self.library.environment()) || file.ends_with(PROJECT_FILE);
+        self.look = if is_setting {
+            self.library.look()
+        } else {
+            self.library.look_after_change()
+        };
         let files = E::own_files(self);
         let mut all = files.found.all.iter();
         let one = all.find(|one| files.location(one) == file);

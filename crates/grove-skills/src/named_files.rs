@@ -83,7 +83,10 @@ fn one(planned: &PlannedRoot, written: &str) -> NamedFile {
             let read = files::read_bounded(&path, MAX_BYTES);
             read.map_err(|error| error.source.to_string())
         }
-        Links::Contain => contained(planned.base.as_deref().unwrap_or(root), root, written),
+        Links::Contain => {
+            let base = planned.base.as_deref().unwrap_or(root);
+            contained(base, root, written).map_err(|error| error.to_string())
+        }
     };
     // A path that was reached without a link is given as a person would write it.
     let path = match planned.links() {
@@ -93,17 +96,28 @@ fn one(planned: &PlannedRoot, written: &str) -> NamedFile {
     NamedFile { path, content }
 }
 
+/// The reason why a project's file was not read beneath the project's folder.
+#[derive(Debug, thiserror::Error)]
+enum NotContained {
+    #[error("it is outside the project")]
+    Outside,
+    #[error("a link leads out of the project")]
+    LeadsOut,
+    #[error("{0}")]
+    Unread(std::io::Error),
+}
+
 /// A file of a project, found beneath the project's folder.
-fn contained(base: &Path, root: &Path, written: &str) -> Result<Vec<u8>, String> {
+fn contained(base: &Path, root: &Path, written: &str) -> Result<Vec<u8>, NotContained> {
     let below = root.strip_prefix(base).unwrap_or(Path::new(""));
-    let below = below_base(below, written).ok_or("it is outside the project")?;
-    let held = HeldFolder::open(base).map_err(|error| error.source.to_string())?;
+    let below = below_base(below, written).ok_or(NotContained::Outside)?;
+    let held = HeldFolder::open(base).map_err(|error| NotContained::Unread(error.source))?;
     held.read(&below, Links::Contain, MAX_BYTES)
         .map_err(|error| {
             if error.leads_out() {
-                "a link leads out of the project".to_owned()
+                NotContained::LeadsOut
             } else {
-                error.source.to_string()
+                NotContained::Unread(error.source)
             }
         })
 }

@@ -42,14 +42,16 @@ pub struct World {
 impl World {
     /// Finds what a request needs of the surroundings.
     pub fn find(environment: &Arc<Environment>, request: &Request) -> Self {
-        Self::find_with(environment, request, trusting::store(environment))
+        Self::find_with(environment, request, trusting::store(environment), None)
     }
 
-    /// The same with a store that may have read grants before.
+    /// The same with a store that may have read grants before, and with the settings of an earlier world that are still in
+    /// force.
     pub(crate) fn find_with(
         environment: &Arc<Environment>,
         request: &Request,
         grants: TrustStore,
+        earlier: Option<&Self>,
     ) -> Self {
         let parts = request.parts;
         let host = request.view.host();
@@ -64,14 +66,20 @@ impl World {
             Project::default()
         };
         // Another host knows nothing of Grove's configuration; how agents are read for it is Grove's business.
-        let user_settings = if host.is_none() || parts.agents {
-            LoadedSettings::of_user(environment)
-        } else {
-            LoadedSettings::default()
+        let user_settings = match earlier {
+            Some(earlier) => Arc::clone(&earlier.user_settings),
+            None if host.is_none() || parts.agents => {
+                Arc::new(LoadedSettings::of_user(environment))
+            }
+            None => Arc::default(),
         };
-        let user_settings = Arc::new(user_settings);
-        let mut own_settings = Arc::clone(&user_settings);
-        if let Some(root) = project.root.as_deref().filter(|_| has_own_settings) {
+        let earlier = earlier.filter(|earlier| earlier.project.root == project.root);
+        let mut own_settings = Arc::clone(match earlier {
+            Some(earlier) => &earlier.own_settings,
+            None => &user_settings,
+        });
+        let root = project.root.as_deref().filter(|_| has_own_settings);
+        if let Some(root) = root.filter(|_| earlier.is_none()) {
             Arc::make_mut(&mut own_settings).add_project(root, &|| FolderTrust::of(root, &grants));
         }
         let settings = match (&request.view, &host) {

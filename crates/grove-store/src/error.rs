@@ -1,6 +1,7 @@
 //! The errors of the store.
 
 use grove_plan::{Damaged, Refused};
+use grove_spec::Digest;
 
 /// The reason why something was not read or written.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +49,17 @@ pub enum StoreError {
     Row {
         /// The id of the run.
         run: String,
+        /// The reason why it cannot be read.
+        message: String,
+    },
+    /// A text is missing, or differs from what was stored.
+    #[error("artifact {0} is missing")]
+    NoArtifact(Digest),
+    /// A text is not what it has to be.
+    #[error("artifact {digest} cannot be read: {message}")]
+    NotJson {
+        /// The digest of the text.
+        digest: Digest,
         /// The reason why it cannot be read.
         message: String,
     },

@@ -44,8 +44,10 @@ pub struct Submission {
     pub id: String,
     /// The plan that it executes.
     pub plan: Plan,
-    /// The request that it came from, as JSON.
-    pub request: String,
+    /// Everything about the run that its plan does not have, as JSON.
+    pub envelope: String,
+    /// The name of the providers, keys and servers that its supervisor has to have.
+    pub surroundings: String,
     /// A title of one line for people.
     pub title: String,
     /// The folder from which it was requested.

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use grove_plan::{
-    Attempt, Command, Damaged, EffectId, Event, Execution, Holder, NodeId, Parent, Plan, REJECTED,
-    State, advance,
+    Attempt, Body, Command, Damaged, EffectId, Event, Execution, Holder, NodeId, Parent, Plan,
+    REJECTED, State, advance,
 };
 use grove_spec::Digest;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::journal::{ChainFault, verify};
 use crate::{Store, StoreError, signing};
@@ -78,6 +80,8 @@ pub struct RunFilter {
 pub struct OpenRow {
     /// The id of its run.
     pub run: String,
+    /// The surroundings of its run; none where an older version stored what cannot be read.
+    pub surroundings: Option<String>,
     /// The id of the effect.
     pub effect: EffectId,
     /// The command to be done.
@@ -99,8 +103,8 @@ pub struct LoadedRun {
     pub id: String,
     /// The plan that it executes.
     pub plan: Arc<Plan>,
-    /// The request that it came from, as JSON.
-    pub request: String,
+    /// Everything about the run that its plan does not have, as JSON.
+    pub envelope: String,
     /// The state after its last event.
     pub state: State,
     /// The events of its journal.
@@ -234,19 +238,9 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Returns the plan of a run and its request as JSON, without reading its journal.
-    pub fn plan(&self, run: &str) -> Result<(Arc<Plan>, String), StoreError> {
-        let loaded = load_rows(&self.reader(), run)?;
-        Ok((loaded.plan, loaded.request))
-    }
-
-    /// Returns the request of a run, as JSON.
-    pub fn request(&self, run: &str) -> Result<String, StoreError> {
-        let connection = self.reader();
-        let mut statement =
-            connection.prepare_cached("SELECT request FROM plans WHERE run = ?1")?;
-        let found = statement.query_row([run], |row| row.get(0)).optional()?;
-        found.ok_or_else(|| StoreError::NoRun(run.to_owned()))
+    /// Returns a run without its journal: its state is that before its first event.
+    pub fn load_plan(&self, run: &str) -> Result<LoadedRun, StoreError> {
+        load_rows(&self.reader(), run)
     }
 
     /// Returns the events of a run after the one with a number.
@@ -267,19 +261,20 @@ impl Store {
     fn open_rows(&self, run: Option<&str>) -> Result<Vec<OpenRow>, StoreError> {
         let connection = self.reader();
         let mut statement = connection.prepare_cached(
-            "SELECT run, effect, command, epoch, holder, opened_at, opened_boot FROM outbox
-             WHERE ?1 IS NULL OR run = ?1 ORDER BY run, effect",
+            "SELECT run, effect, command, epoch, holder, opened_at, opened_boot, surroundings
+             FROM outbox JOIN runs ON run = id WHERE ?1 IS NULL OR run = ?1 ORDER BY run, effect",
         )?;
         let rows = statement.query_map([run], |row| {
             let run: String = row.get(0)?;
             let texts: (String, String) = (row.get(1)?, row.get(2)?);
             let holder: Option<String> = row.get(4)?;
             let numbers: (u32, i64, i64) = (row.get(3)?, row.get(5)?, row.get(6)?);
-            Ok((run, texts, holder, numbers))
+            Ok((run, texts, holder, numbers, row.get(7)?))
         })?;
         let mut all = Vec::new();
         for row in rows {
-            let (run, (effect, command), holder, (epoch, opened_at, opened_boot)) = row?;
+            let (run, (effect, command), holder, numbers, surroundings) = row?;
+            let (epoch, opened_at, opened_boot) = numbers;
             let wrong = |message: String| StoreError::Row {
                 run: run.clone(),
                 message,
@@ -296,6 +291,7 @@ impl Store {
                 epoch,
                 opened_at: unsigned(opened_at),
                 opened_boot: unsigned(opened_boot),
+                surroundings,
                 run,
             });
         }
@@ -311,6 +307,36 @@ impl Store {
         Ok(found
             .optional()?
             .filter(|bytes| Digest::of(bytes) == *digest))
+    }
+
+    /// Returns the bytes of a digest, which have to be there.
+    pub fn bytes(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
+        let found = self.artifact(digest)?;
+        found.ok_or(StoreError::NoArtifact(*digest))
+    }
+
+    /// Returns the words of a digest, which have to be there.
+    pub fn text(&self, digest: &Digest) -> Result<String, StoreError> {
+        let bytes = self.bytes(digest)?;
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+
+    /// Returns what the JSON of a digest says, which has to be there.
+    pub fn json<T: DeserializeOwned>(&self, digest: &Digest) -> Result<T, StoreError> {
+        let read = serde_json::from_slice(&self.bytes(digest)?);
+        read.map_err(|error| StoreError::NotJson {
+            digest: *digest,
+            message: error.to_string(),
+        })
+    }
+
+    /// Returns a value that is in an event or beside it.
+    pub fn value(&self, body: &Body) -> Result<Value, StoreError> {
+        match body {
+            Body::Inline(value) => Ok(value.clone()),
+            Body::Artifact(digest) => self.json(digest),
+        }
     }
 
     /// Returns a number that changes whenever another connection has written, for callers that wait for news.
@@ -402,7 +428,7 @@ fn head_of(connection: &Connection, run: &str) -> Result<String, StoreError> {
 /// Loads the row of a run without its journal.
 fn load_rows(connection: &Connection, run: &str) -> Result<LoadedRun, StoreError> {
     let mut statement = connection.prepare_cached(
-        "SELECT plan, request, head, parent, parent_node, parent_try FROM runs JOIN plans ON run = id WHERE id = ?1",
+        "SELECT plan, envelope, head, parent, parent_node, parent_try FROM runs JOIN plans ON run = id WHERE id = ?1",
     )?;
     let found = statement.query_row([run], |row| {
         Ok((
@@ -412,7 +438,7 @@ fn load_rows(connection: &Connection, run: &str) -> Result<LoadedRun, StoreError
             parent_of(row)?,
         ))
     });
-    let (plan, request, head, parent) = found
+    let (plan, envelope, head, parent) = found
         .optional()?
         .ok_or_else(|| StoreError::NoRun(run.to_owned()))?;
     let plan = serde_json::from_str(&plan).map_err(|error| StoreError::Row {
@@ -422,7 +448,7 @@ fn load_rows(connection: &Connection, run: &str) -> Result<LoadedRun, StoreError
     Ok(LoadedRun {
         id: run.to_owned(),
         plan: Arc::new(plan),
-        request,
+        envelope,
         state: State::default(),
         events: Vec::new(),
         head,

@@ -91,6 +91,14 @@ const MIGRATIONS: &[&str] = &["
     ALTER TABLE runs ADD COLUMN parent_node TEXT;
     ALTER TABLE runs ADD COLUMN parent_try INTEGER;
     CREATE INDEX runs_by_parent ON runs (parent) WHERE parent IS NOT NULL;
+", "
+    -- What a supervisor has to have for a run, apart from the text in which older versions kept it: null where that text
+    -- cannot be read, so that any supervisor takes the run and says so.
+    ALTER TABLE runs ADD COLUMN surroundings TEXT;
+    UPDATE runs SET surroundings = (
+        SELECT CASE WHEN json_valid(request) THEN request ->> '$.surroundings' END FROM plans WHERE run = id
+    );
+    ALTER TABLE plans RENAME COLUMN request TO envelope;
 "];
 
 /// The number of the version that this program writes.

@@ -63,23 +63,23 @@ pub(crate) fn sign(
     Ok(())
 }
 
-/// The text that is signed: the head of the chain, and the digests of the request and of the list of texts.
+/// The text that is signed: the head of the chain, and the digests of the envelope and of the list of texts.
 fn signed_text(
     connection: &Connection,
     run: &str,
     seq: i64,
     head: &str,
 ) -> Result<String, StoreError> {
-    let mut request = connection.prepare_cached("SELECT request FROM plans WHERE run = ?1")?;
-    let request: String = request.query_row([run], |row| row.get(0))?;
+    let mut envelope = connection.prepare_cached("SELECT envelope FROM plans WHERE run = ?1")?;
+    let envelope: String = envelope.query_row([run], |row| row.get(0))?;
     let mut texts =
         connection.prepare_cached("SELECT digest FROM artifact_uses WHERE run = ?1 ORDER BY 1")?;
     let texts = texts.query_map([run], |row| row.get::<_, String>(0))?;
     let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
-    let request = Digest::of(request.as_bytes());
+    let envelope = Digest::of(envelope.as_bytes());
     let texts = Digest::of(texts.join("\n").as_bytes());
     let begin = beginning(run, seq, head);
-    Ok(format!("{begin}{request}\n{texts}\n"))
+    Ok(format!("{begin}{envelope}\n{texts}\n"))
 }
 
 fn beginning(run: &str, seq: i64, head: &str) -> String {

@@ -258,7 +258,8 @@ fn submit(
     let Submission {
         id,
         plan,
-        request,
+        envelope,
+        surroundings,
         title,
         folder,
         owner,
@@ -291,8 +292,8 @@ fn submit(
     transaction
         .prepare_cached(
             "INSERT INTO runs (id, submit_key, title, folder, state, submitted_at, changed_at, seq, head,
-                parent, parent_node, parent_try)
-             VALUES (?1, ?2, ?3, ?4, 'pending', ?5, ?5, 0, ?6, ?7, ?8, ?9)",
+                parent, parent_node, parent_try, surroundings)
+             VALUES (?1, ?2, ?3, ?4, 'pending', ?5, ?5, 0, ?6, ?7, ?8, ?9, ?10)",
         )?
         .execute(params![
             id,
@@ -304,14 +305,15 @@ fn submit(
             parent.as_ref().map(|it| &it.run),
             parent.as_ref().map(|it| it.of.node.as_str()),
             parent.as_ref().map(|it| it.of.n),
+            surroundings,
         ])?;
     transaction
-        .prepare_cached("INSERT INTO plans (run, digest, plan, request) VALUES (?1, ?2, ?3, ?4)")?
+        .prepare_cached("INSERT INTO plans (run, digest, plan, envelope) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![
             id,
             plan.digest().to_string(),
             to_json(&id, &plan)?,
-            request,
+            envelope,
         ])?;
     let fresh = KnownRun {
         plan: Arc::new(plan),

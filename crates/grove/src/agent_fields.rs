@@ -91,7 +91,7 @@ impl FromArgMatches for AskedFields {
 }
 
 /// A field with its value.
-pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
+pub(crate) fn pair(text: &str) -> Result<(String, String), &'static str> {
     let (key, value) = text.split_once('=').ok_or("write FIELD=VALUE")?;
     Ok((key.trim().to_owned(), value.to_owned()))
 }

@@ -410,13 +410,24 @@ pub(crate) struct SearchArgs {
 }
 
 /// A number of results that can be given.
-fn limit(text: &str) -> Result<usize, String> {
-    let most = grove_skills::search::MAX_LIMIT;
-    match text.parse() {
-        Ok(number) if (1..=most).contains(&number) => Ok(number),
-        _ => Err(format!("give a number from 1 to {most}")),
+fn limit(text: &str) -> Result<usize, NotALimit> {
+    let number = text.parse().ok();
+    let fits = |number: &usize| (1..=grove_skills::search::MAX_LIMIT).contains(number);
+    number.filter(fits).ok_or(NotALimit)
+}
+
+/// The error about a number of results that cannot be given.
+#[derive(Debug)]
+struct NotALimit;
+
+impl std::fmt::Display for NotALimit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let most = grove_skills::search::MAX_LIMIT;
+        write!(f, "give a number from 1 to {most}")
     }
 }
+
+impl std::error::Error for NotALimit {}
 
 /// Where to look and what to remember; on every command of a conversation with the catalog.
 ///

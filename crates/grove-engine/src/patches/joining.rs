@@ -1,10 +1,10 @@
 //! The work of children whose working trees begin with one another's: one patch, from where the first of them began to
 //! where the last ones lead.
 
+use crate::identity::new_run_id;
 use grove_exec::{Git, GitError, MergedPatches};
 use grove_fs::files;
 use grove_plan::{NodeId, Plan, WorktreePlan};
-use grove_runs::new_run_id;
 use grove_spec::Digest;
 
 use super::ChildPatch;

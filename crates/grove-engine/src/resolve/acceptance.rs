@@ -1,14 +1,14 @@
 //! The contract of a child's work, and the child that reviews it.
 
 use grove_catalog::root::Source;
-use grove_plan::{AuthorFacts, Check, Contract, Inputs, PlannedTask};
+use grove_plan::{AuthorFacts, Check, Contract};
 use grove_spec::acceptance::Acceptance;
 use grove_spec::agent::Agent as AgentFile;
 use grove_spec::chain::Task;
 use serde_json::json;
 
 use super::approving::Strange;
-use super::children::{ChildResolver, FoundChild, is_own};
+use super::children::{ChildResolver, is_own};
 use super::schema_files::SavedChain;
 use crate::error::EngineError;
 
@@ -92,39 +92,6 @@ impl ChildResolver<'_> {
         let message = format!("`{agent}` asks for commands that have not been approved");
         self.approving
             .require(digest, &message, Strange::new(lines))
-    }
-
-    /// Returns the reviewer of a child's work: another child with a context of its own and tools that change nothing.
-    pub(crate) fn reviewer(&self, author: &FoundChild) -> Result<Option<FoundChild>, EngineError> {
-        let of = &author.request;
-        let Some(review) = of.contract.as_ref().and_then(|it| it.review.as_ref()) else {
-            return Ok(None);
-        };
-        let task = Task {
-            agent: review.agent.clone(),
-            label: Some(format!("review of {}", of.id)),
-            ..Task::default()
-        };
-        let planned = PlannedTask {
-            id: of.id.reviewer(),
-            after: Vec::new(),
-            group: None,
-            task: &task,
-            settings: None,
-            text: String::new(),
-            inputs: Some(Inputs {
-                reviews: Some(of.id.clone()),
-                ..Inputs::default()
-            }),
-            list: None,
-        };
-        let mut found = self.child(&planned)?;
-        if found.request.address == of.address {
-            let message = format!("`{}` would review its own work", of.agent);
-            return Err(EngineError::usage(message).hint("name another agent in `review.agent`"));
-        }
-        grove_runs::make_reviewer(&mut found.request, of);
-        Ok(Some(found))
     }
 }
 

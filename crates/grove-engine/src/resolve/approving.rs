@@ -92,13 +92,11 @@ impl<'a> Approving<'a> {
         Err(EngineError::finding(message).hints(strange.lines.into_iter().chain([approve])))
     }
 
-    /// Returns the approvals that this run added.
     pub(crate) fn granted(&self) -> Vec<Approval> {
         self.granted.borrow().clone()
     }
 }
 
-/// Remembers what was approved.
 pub(crate) fn keep(environment: &Environment, approved: &[Approval]) -> Result<(), EngineError> {
     let kept = trusting::approvals(environment);
     for approval in approved {

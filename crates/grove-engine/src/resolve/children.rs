@@ -1,44 +1,53 @@
-//! From tasks to children with everything found about them: agents, prompts, engines, models, limits.
+//! From tasks to the nodes of a plan, with everything found about their children: agents, prompts, engines, models, limits.
 
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
-use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
+use grove_catalog::agents::Agent;
 use grove_catalog::root::Source;
 use grove_exec::Program;
-use grove_plan::{AttentionLimits, AuthorFacts, Control, Limits, NodeId, PlannedTask};
-use grove_runs::{
-    Above, ChildRequest, ListRequest, Recording, WantedModels, choose, choose_for_program,
-    choose_recorded,
+use grove_plan::{
+    AuthorFacts, Child, FanOut, Inputs, Limits, Node, NodeId, Place, PlannedTask, Work,
 };
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt_at};
 use grove_skills::run_rules::RunRules;
 use grove_skills::{Environment, Library, Look};
-use grove_spec::agent::{Agent as AgentFile, OutputFile, OutputMode, foreign_runner};
+use grove_spec::agent::{Agent as AgentFile, foreign_runner};
 use grove_spec::chain::{OnEmpty, Task};
-use grove_spec::config::Settings;
 use grove_spec::text::one_line;
-use grove_spec::{Code, Diagnostic};
+use grove_spec::{Code, Diagnostic, Digest};
+use serde_json::Value;
 
 use super::approving::Approving;
+use super::child_limits;
+use super::child_tools::{ChosenTools, ListedTools, of_reviewer};
+use super::files_told::FilesTold;
 use super::forks::{Forked, Launch};
 use super::schema_files::SavedChain;
 use super::without_write;
 use super::worktree_plans::{PlannedWorktree, Worktrees};
-use crate::engines;
+use crate::calling_child::CallingChild;
+use crate::engine::Engine;
+use crate::engines::{self, ChosenEngine};
 use crate::entries::{self, require_usable};
 use crate::error::EngineError;
+use crate::evidence::review_schema;
+use crate::model_choice::{
+    ChosenModels, WantedModels, choose, choose_for_program, choose_recorded,
+};
 use crate::model_settings::ModelSettings;
+use crate::models::Recording;
 use crate::order::RunOrder;
 use crate::skill_values::variables_of;
-use crate::told::prompt_parts;
+use crate::told::{Boundary, Told};
+use crate::tools::{CONTACT_SUPERVISOR, SUBAGENT};
 
 /// The note about a commit to begin from where there is no working tree.
 pub(crate) const NO_TREE: &str = "`baseRef` has no effect without a working tree (`worktree`)";
-/// The file in which a child says how far it is.
-const PROGRESS: &str = "progress.md";
+/// The message for a reviewer until the work is there that it looks at.
+const REVIEW: &str = "Review.";
 
 /// Finds the children of one run.
 pub(crate) struct ChildResolver<'a> {
@@ -52,229 +61,435 @@ pub(crate) struct ChildResolver<'a> {
     pub(crate) launch: Launch<'a>,
     /// The conversation that children begin with, once it is known.
     pub(crate) forked: &'a OnceCell<Forked>,
-    /// The folder in which the run was asked for.
     pub(crate) folder: &'a Path,
     /// The files that answers are written to, with the step of each.
     pub(crate) outputs: RefCell<BTreeSet<(NodeId, PathBuf)>>,
     /// Looks from other folders that children work in.
     pub(crate) looks: RefCell<BTreeMap<PathBuf, Look>>,
-    /// Versions of programs, by their files.
     pub(crate) versions: RefCell<BTreeMap<PathBuf, Option<String>>>,
     /// The chain that the request names.
     pub(crate) saved_chain: Option<SavedChain>,
-    /// The approvals of the person.
     pub(crate) approving: &'a Approving<'a>,
-    /// The child that asks, where one does.
-    pub(crate) above: Option<&'a Above>,
+    pub(crate) above: Option<&'a CallingChild>,
+    /// The engine, whose journal has the conversations that children are forked from.
+    pub(crate) engine: &'a Engine,
     /// The commits that working trees begin from, so that all of a run begin alike.
     pub(crate) worktrees: &'a Worktrees,
+    /// The texts that the plan names by digest.
+    pub(crate) texts: RefCell<BTreeMap<Digest, Vec<u8>>>,
 }
 
-/// A child that can be submitted, and what people should know about it.
-pub(crate) struct FoundChild {
-    pub(crate) request: ChildRequest,
+/// A node whose child can be started, and what people should know about it.
+pub(crate) struct ResolvedNode {
+    pub(crate) node: Node,
     pub(crate) prompt: AgentPrompt,
     pub(crate) warnings: Vec<Diagnostic>,
     pub(crate) notes: Vec<String>,
     /// The limit that its agent sets for a run as a whole.
     pub(crate) timeout_ms: Option<u64>,
     pub(crate) background: Option<bool>,
+    /// True if its step names the commit that its working tree begins from.
+    pub(crate) is_base_named: bool,
 }
 
-impl ChildResolver<'_> {
-    pub(crate) fn child(&self, planned: &PlannedTask<'_>) -> Result<FoundChild, EngineError> {
-        let (look, asked, task) = (self.look, &self.order.request, planned.task);
-        let settings = &look.world.settings.settings;
+/// An agent that a task names, with its prompt in the folder where its child works.
+struct NamedAgent<'a> {
+    agent: &'a Agent,
+    file: Cow<'a, AgentFile>,
+    address: String,
+    source: Option<Source>,
+    folder: PathBuf,
+    look: Look,
+    prompt: AgentPrompt,
+}
+
+impl NamedAgent<'_> {
+    /// The paths that a child may read outside its work folder: its skills and their index files.
+    fn readable(&self) -> Vec<PathBuf> {
+        let skills = self.prompt.skill_folders.iter().cloned();
+        skills.chain(self.prompt.index_files()).collect()
+    }
+
+    /// The names that stand for folders in the locations of its catalog.
+    fn location_aliases(&self) -> BTreeMap<String, PathBuf> {
+        let aliases = self.prompt.location_aliases.iter();
+        aliases
+            .map(|alias| (alias.name.clone(), alias.folder.clone()))
+            .collect()
+    }
+
+    /// The findings about its prompt. A child has no host's prompt that an agent's text could follow: what is stored is
+    /// all that it is told.
+    fn warnings(&self) -> Vec<Diagnostic> {
+        let warnings = self.prompt.prompt.warnings.iter();
+        let is_meant = |it: &&Diagnostic| it.code != Code::PromptPartial || it.file.is_none();
+        warnings.filter(is_meant).cloned().collect()
+    }
+}
+
+impl<'a> ChildResolver<'a> {
+    /// Finds everything about the child of a task.
+    pub(crate) fn node(&self, planned: &PlannedTask<'_>) -> Result<ResolvedNode, EngineError> {
+        let folder = self.folder_of(planned)?;
+        let named = self.agent(planned.task, folder)?;
+        let engine = self.engine(planned.task, &named)?;
+        let schema = self.schema(planned.task)?;
+        let mut notes = Vec::new();
+        let tools = self.tools(&named, &engine, named.prompt.prompt.tools.clone())?;
+        let mut files = self.files(planned, &named, tools.tools.can_write, &mut notes)?;
+        let author = self.author_facts(&named, &engine, tools.tools.can_write);
+        let contract = self.contract(
+            planned.task,
+            &named.file,
+            named.source_of_acceptance(),
+            &author,
+        )?;
+        if let Some(contract) = contract.as_ref().filter(|it| !it.reasons.is_empty()) {
+            let (level, reasons) = (contract.level_word(), contract.reasons.join(", "));
+            notes.push(format!(
+                "acceptance of `{}` is {level}: {reasons}",
+                named.name()
+            ));
+        }
+        let tree = self.worktree(planned, &named.folder, &mut notes)?;
+        let making = ChildParts {
+            label: planned.task.label.clone(),
+            model: planned.task.model.clone(),
+            inputs: planned.inputs.clone(),
+            message: format!("{}{}", files.lines(), planned.text),
+            output: files.output.take(),
+            file_only: files.file_only,
+            schema,
+            contract,
+            tree: tree.planned,
+        };
+        let child = self.child(&named, &engine, tools, making, &mut notes)?;
+        let work = self.work(planned, child)?;
+        Ok(ResolvedNode {
+            node: Node {
+                id: planned.id.clone(),
+                after: planned.after.clone(),
+                group: planned.group.clone(),
+                reviews: None,
+                work,
+            },
+            warnings: named.warnings(),
+            notes,
+            timeout_ms: named.file.timeout_ms,
+            background: named.file.background,
+            prompt: named.prompt,
+            is_base_named: tree.is_base_named,
+        })
+    }
+
+    /// Finds the reviewer of a child's work: another child with a context of its own, in the same folder, with tools that
+    /// change nothing. It gives a verdict in a form of its own.
+    pub(crate) fn reviewer(
+        &self,
+        author: &ResolvedNode,
+    ) -> Result<Option<ResolvedNode>, EngineError> {
+        let of = author.node.child();
+        let Some(review) = of.contract.as_ref().and_then(|it| it.review.as_ref()) else {
+            return Ok(None);
+        };
+        let task = Task {
+            agent: review.agent.clone(),
+            ..Task::default()
+        };
+        let named = self.agent(&task, of.place.folder.clone())?;
+        if named.address == of.address {
+            let message = format!("`{}` would review its own work", of.agent);
+            return Err(EngineError::usage(message).hint("name another agent in `review.agent`"));
+        }
+        let engine = self.engine(&task, &named)?;
+        let mut notes = Vec::new();
+        let listed = of_reviewer(named.prompt.prompt.tools.clone());
+        let tools = self.tools(&named, &engine, listed)?;
+        let id = &author.node.id;
+        let making = ChildParts {
+            label: Some(format!("review of {id}")),
+            inputs: Some(Inputs {
+                reviews: Some(id.clone()),
+                ..Inputs::default()
+            }),
+            message: REVIEW.to_owned(),
+            schema: engine.program.is_none().then(review_schema),
+            ..ChildParts::default()
+        };
+        let child = self.child(&named, &engine, tools, making, &mut notes)?;
+        Ok(Some(ResolvedNode {
+            node: Node {
+                id: id.reviewer(),
+                after: Vec::new(),
+                group: None,
+                reviews: Some(id.clone()),
+                work: Work::Child(Box::new(child)),
+            },
+            warnings: named.warnings(),
+            notes,
+            timeout_ms: named.file.timeout_ms,
+            background: named.file.background,
+            prompt: named.prompt,
+            is_base_named: false,
+        }))
+    }
+
+    fn agent(&self, task: &Task, folder: PathBuf) -> Result<NamedAgent<'a>, EngineError> {
+        let look = self.look;
         let all = &look.snapshot.agents;
         let agent = entries::find(all.entries(), &task.agent)?;
         require_usable(all, agent)?;
-        self.require_readable_limits(&[&agent.name, &all.address(agent)])?;
+        let address = all.address(agent);
+        self.require_readable_limits(&[&agent.name, &address])?;
         let options = PromptOptions {
             asked: Some(task.agent.clone()),
             skills: task.skills.clone(),
             ..PromptOptions::default()
         };
-        let folder = self.folder_of(planned)?;
         let place = self.look_in(&folder);
-        let made = prompt_at(look.into(), agent, &options, (&place).into())?;
-        let usual = AgentFile::default();
-        let file = agent.file().unwrap_or(&usual);
+        let prompt = prompt_at(look.into(), agent, &options, (&place).into())?;
+        let file = agent.file();
+        Ok(NamedAgent {
+            agent,
+            file: file.map_or_else(|| Cow::Owned(AgentFile::default()), Cow::Borrowed),
+            address,
+            source: all.roots.get(agent.root).map(|root| root.source),
+            folder,
+            look: place,
+            prompt,
+        })
+    }
+
+    /// The engine of a child: that of its task, else of the request, its agent, the configuration, the child that asks.
+    fn engine(&self, task: &Task, named: &NamedAgent<'_>) -> Result<ChosenEngine, EngineError> {
+        let (file, asked) = (&named.file, &self.order.request);
         let engine = task.engine.clone().or_else(|| asked.engine.clone());
-        let of_agent = all.roots.get(agent.root).map(|root| root.source);
         let is_asked = engine.is_some();
         if let Some(runner) = foreign_runner(file).filter(|_| !is_asked && file.engine.is_none()) {
             let message = format!(
                 "agent `{}` has `runner: {runner}`, which Grove does not start",
-                agent.name
+                named.name()
             );
             let hint =
                 "choose what runs it in its place with `--engine`, or with `engine:` in its file";
             return Err(EngineError::usage(message).hint(hint));
         }
+        let configured = &self.look.world.settings.settings.run_engine.value;
         let engine = engine
             .or_else(|| file.engine.as_ref().map(ToString::to_string))
-            .or_else(|| settings.run_engine.value.clone())
+            .or_else(|| configured.clone())
             .or_else(|| self.above.map(|above| above.engine.clone()));
         if let Some(command) = engine.as_deref().filter(|it| it.starts_with(Program::ACP)) {
-            self.require_own_command(command, is_asked, of_agent)?;
+            self.require_own_command(command, is_asked, named.source)?;
         }
-        let providers = self.models.providers();
         let has_recording = self.order.recording.is_some();
-        let engine = engines::choose(
+        let providers = self.models.providers();
+        let chosen = engines::choose(
             self.environment,
             &providers,
             engine.as_deref(),
             has_recording,
         )?;
-        if engine.program.is_some() {
-            require_no_values(&place, &made, &engine.name)?;
+        if chosen.program.is_some() {
+            require_no_values(&named.look, &named.prompt, &chosen.name)?;
         }
-        let schema = self.schema(task)?;
-        if let Some(message) = engine.refusal(has_recording, schema.is_some()) {
-            let hint = "choose `--engine native` for that";
-            return Err(EngineError::usage(message).hint(hint));
-        }
-        let (history, fresh) = self.history_for(&agent.name, file, &engine)?;
+        Ok(chosen)
+    }
+
+    /// The models of a child, which are in the scopes of its settings.
+    fn models(
+        &self,
+        named: &NamedAgent<'_>,
+        task_model: Option<&str>,
+        engine: &ChosenEngine,
+    ) -> Result<ChosenModels, EngineError> {
+        let (file, asked) = (&named.file, &self.order.request);
+        let usual = &self.rules.usual;
+        let configured = &self.look.world.settings.settings.run_model.value;
+        let of_request = asked.model.as_deref().or(task_model);
         let wanted = WantedModels {
-            named: asked
-                .model
-                .as_deref()
-                .or(task.model.as_deref())
-                .or(file.model.as_deref()),
+            named: of_request.or(file.model.as_deref()),
             parent: self.parent_model(),
-            configured: settings
-                .run_model
-                .value
-                .as_deref()
-                .or(self.rules.usual.model.as_deref()),
+            configured: configured.as_deref().or(usual.model.as_deref()),
             fallbacks: &file.fallback_models,
-            thinking: file
-                .thinking
-                .as_deref()
-                .or(self.rules.usual.thinking.as_deref()),
+            thinking: file.thinking.as_deref().or(usual.thinking.as_deref()),
             is_below: self.above.is_some(),
         };
+        let providers = self.models.providers();
         let chosen = match (Program::named(&engine.name), &self.order.recording) {
             (Some(program), _) => choose_for_program(&providers, &wanted, program, &engine.name),
             (None, Some(Recording::Replay { .. })) => Ok(choose_recorded(&wanted)),
             (None, _) => choose(&providers, &wanted),
         };
-        let chosen = chosen.map_err(|error| self.models.refused(error))?;
-        let is_asked = asked.model.is_some() || task.model.is_some();
-        let outside = self.require_scope(&agent.name, &chosen.names, is_asked)?;
-        let mut notes = chosen.notes;
-        notes.extend(outside);
-        notes.extend(engine.note.clone());
-        let program_version = self.version(engine.program.as_deref());
-        let program = Program::named(&engine.name).filter(|program| !program.tried.is_empty());
-        if let (Some(program), Some(version)) = (program, &program_version)
-            && program.tried != version
-        {
-            let (title, tried) = (program.title, program.tried);
-            notes.push(format!(
-                "{title} {version} is not the tested version, {tried}"
-            ));
-        }
-        notes.extend(not_used(&agent.name, file));
-        notes.extend(fresh);
-        let can_write =
-            grove_runs::can_write(made.prompt.tools.as_deref(), &made.prompt.denied_tools);
-        let mut files = FilesTold::of(task, file, planned.inputs.is_none().then_some(&folder));
+        let mut chosen = chosen.map_err(|error| self.models.refused(error))?;
+        let outside = self.require_scope(named.name(), &chosen.names, of_request.is_some())?;
+        chosen.notes.extend(outside);
+        Ok(chosen)
+    }
+
+    fn tools(
+        &self,
+        named: &NamedAgent<'_>,
+        engine: &ChosenEngine,
+        listed: Option<Vec<String>>,
+    ) -> Result<ChosenTools, EngineError> {
+        let servers: Vec<String> = self.models.mcp.iter().map(|it| it.name.clone()).collect();
+        let tools = ListedTools {
+            agent: named.name(),
+            listed,
+            denied: &named.prompt.prompt.denied_tools,
+            engine: &engine.name,
+            servers: &servers,
+        };
+        let powers = self.above.map(CallingChild::powers);
+        tools.choose(powers.as_ref())
+    }
+
+    /// The files that a child is told of, with names that no sibling has.
+    fn files(
+        &self,
+        planned: &PlannedTask<'_>,
+        named: &NamedAgent<'_>,
+        can_write: bool,
+        notes: &mut Vec<String>,
+    ) -> Result<FilesTold, EngineError> {
+        let (task, folder) = (planned.task, &named.folder);
+        let mut files = FilesTold::of(
+            task,
+            &named.file,
+            planned.inputs.is_none().then_some(folder),
+        );
         if files.progress.is_some() && !can_write {
-            let note = format!(
-                "`{}` cannot write, so it keeps no progress file",
-                agent.name
-            );
-            notes.push(note);
+            let agent = named.name();
+            notes.push(format!(
+                "`{agent}` cannot write, so it keeps no progress file"
+            ));
             files.progress = None;
         }
-        notes.extend(self.make_unique(&mut files.output, "writes to", planned, &folder));
+        notes.extend(self.make_unique(&mut files.output, "writes to", planned, folder));
         notes.extend(self.make_unique(
             &mut files.progress,
             "keeps its progress in",
             planned,
-            &folder,
+            folder,
         ));
-        files.require_output(&agent.name, &folder)?;
-        let is_named = task.output.is_some() && asked.chain_name.is_none();
+        files.require_output(named.name(), folder)?;
+        let is_named = task.output.is_some() && self.order.request.chain_name.is_none();
         if let Some(above) = self.above.filter(|_| is_named && files.output.is_some())
             && !above.powers().can_write()
         {
             return Err(without_write("`output`"));
         }
-        let is_overridden = agent
-            .overridden
-            .iter()
-            .any(|set| set.field.as_str() == "acceptance");
-        let author = AuthorFacts {
+        Ok(files)
+    }
+
+    fn author_facts(
+        &self,
+        named: &NamedAgent<'_>,
+        engine: &ChosenEngine,
+        can_write: bool,
+    ) -> AuthorFacts {
+        let settings = &self.look.world.settings.settings;
+        AuthorFacts {
             can_write,
-            role: file.acceptance_role.clone(),
-            background: asked.background || file.background.unwrap_or_default(),
+            role: named.file.acceptance_role.clone(),
+            background: self.order.request.background || named.file.background.unwrap_or_default(),
             fan_out: false,
             reviewer: settings.run_reviewer.value.clone(),
             can_go_on: Program::named(&engine.name).is_none_or(|program| program.can.resume),
             not_observed: engine.not_observed(),
-        };
-        let contract = match &planned.inputs {
-            Some(inputs) if inputs.reviews.is_some() => None,
-            _ => self.contract(task, file, of_agent.filter(|_| !is_overridden), &author)?,
-        };
-        if let Some(contract) = contract.as_ref().filter(|it| !it.reasons.is_empty()) {
-            let (level, reasons) = (contract.level_word(), contract.reasons.join(", "));
-            notes.push(format!(
-                "acceptance of `{}` is {level}: {reasons}",
-                agent.name
-            ));
         }
-        let (tree, is_base_named) = self.worktree(planned, &folder, &mut notes)?;
-        let mut warnings = made.prompt.warnings.clone();
-        // A child has no host's prompt that an agent's text could follow: what is stored is all that it is told.
-        warnings.retain(|it| it.code != Code::PromptPartial || it.file.is_none());
-        Ok(FoundChild {
-            warnings,
-            notes,
-            timeout_ms: file.timeout_ms,
-            background: file.background,
-            request: ChildRequest {
-                id: planned.id.clone(),
-                after: planned.after.clone(),
-                group: planned.group.clone(),
-                label: task.label.clone(),
-                inputs: planned.inputs.clone(),
-                agent: agent.name.clone(),
-                address: all.address(agent),
-                task: format!("{}{}", files.lines(), planned.text),
-                output: files.output.clone(),
-                file_only: files.file_only,
-                prompt: made.prompt.text.clone(),
-                prompt_parts: prompt_parts(&made.prompt),
-                history: history.to_vec(),
-                tools: made.prompt.tools.clone(),
-                skills: made.prompt.active.clone(),
-                denied_tools: made.prompt.denied_tools.clone(),
-                engine: engine.name,
-                program: engine.program,
-                program_version,
-                models: chosen.names,
-                model_facts: chosen.facts,
-                fallback_after_writes: file.fallback_after_writes,
-                readable: readable(&made),
-                location_aliases: location_aliases(&made),
-                setup_hook_text: tree.as_ref().and_then(|tree| tree.hook_text.clone()),
+    }
+
+    /// Puts a child together, and stores the texts that it names.
+    fn child(
+        &self,
+        named: &NamedAgent<'_>,
+        engine: &ChosenEngine,
+        tools: ChosenTools,
+        parts: ChildParts,
+        notes: &mut Vec<String>,
+    ) -> Result<Child, EngineError> {
+        let has_recording = self.order.recording.is_some();
+        if let Some(message) = engine.refusal(has_recording, parts.schema.is_some()) {
+            let hint = "choose `--engine native` for that";
+            return Err(EngineError::usage(message).hint(hint));
+        }
+        let (file, settings) = (&named.file, &self.look.world.settings.settings);
+        let (history, fresh) = self.history_for(named.name(), file, engine)?;
+        let models = self.models(named, parts.model.as_deref(), engine)?;
+        let version = self.version(engine.program.as_deref());
+        notes.extend(models.notes);
+        notes.extend(engine.note.clone());
+        notes.extend(untested_version(engine, version.as_deref()));
+        notes.extend(child_limits::not_used(named.name(), file));
+        notes.extend(fresh);
+        notes.extend(tools.notes);
+        let has = |name: &str| tools.tools.allowed.iter().any(|tool| tool == name);
+        let boundary = Boundary {
+            has_schema: parts.schema.is_some(),
+            can_ask: has(CONTACT_SUPERVISOR),
+            can_delegate: has(SUBAGENT),
+            contract: parts.contract.as_ref(),
+        };
+        let told = Told::new(&named.prompt.prompt, &parts.message, &boundary, history);
+        let schema = parts.schema.as_ref();
+        let schema = schema
+            .map(|schema| self.stored_schema(schema))
+            .transpose()?;
+        let tree = parts.tree;
+        if let Some(text) = tree.as_ref().and_then(|tree| tree.hook_text.clone()) {
+            self.stored(text);
+        }
+        let task = || self.stored(self.order.request.task.clone().into_bytes());
+        Ok(Child {
+            agent: named.name().to_owned(),
+            address: named.address.clone(),
+            label: parts.label,
+            told: self.stored(told.to_bytes()),
+            inputs: parts.inputs.map(|inputs| Inputs {
+                task: Some(task()),
+                ..inputs
+            }),
+            engine: engine.name.clone(),
+            program: engine.program.clone(),
+            program_version: version,
+            models: models.names,
+            model_facts: models.facts,
+            fallback_after_writes: file.fallback_after_writes,
+            tools: tools.tools,
+            skills: named.prompt.prompt.active.clone(),
+            place: Place {
+                folder: named.folder.clone(),
+                readable: named.readable(),
+                location_aliases: named.location_aliases(),
                 worktree: tree.map(|tree| tree.plan),
-                is_base_named,
-                folder,
-                limits: Limits {
-                    attention: attention(asked.control.as_ref(), settings),
-                    ..limits(file, settings)
-                },
-                output_schema: schema,
-                contract,
-                reviews: None,
-                list: self.list_of(planned)?,
             },
-            prompt: made,
+            limits: Limits {
+                attention: child_limits::attention(self.order.request.control.as_ref(), settings),
+                ..child_limits::of(file, settings)
+            },
+            schema,
+            output: parts.output,
+            file_only: parts.file_only,
+            contract: parts.contract,
         })
+    }
+
+    /// Keeps a text for the journal, and returns its digest.
+    pub(crate) fn stored(&self, bytes: Vec<u8>) -> Digest {
+        let digest = Digest::of(&bytes);
+        self.texts.borrow_mut().insert(digest, bytes);
+        digest
+    }
+
+    /// Keeps a schema that can be checked against.
+    fn stored_schema(&self, schema: &Value) -> Result<Digest, EngineError> {
+        crate::data_check::look_at(schema).map_err(|fault| {
+            let message = format!("`outputSchema` is not a JSON Schema that is taken: {fault}");
+            EngineError::usage(message).hint("correct the schema")
+        })?;
+        Ok(self.stored(serde_json::to_vec(schema).unwrap_or_default()))
     }
 
     /// Returns what a look from a folder finds; each folder is looked at once.
@@ -350,13 +565,12 @@ impl ChildResolver<'_> {
         Err(EngineError::usage(message).hint(hint))
     }
 
-    /// The working tree of a child, and whether its step names the commit that it begins from.
     fn worktree(
         &self,
         planned: &PlannedTask<'_>,
         folder: &Path,
         notes: &mut Vec<String>,
-    ) -> Result<(Option<PlannedWorktree>, bool), EngineError> {
+    ) -> Result<TreeOfChild, EngineError> {
         let (task, group) = (planned.task, planned.settings);
         let wants = task.worktree.or(group.and_then(|group| group.worktree));
         let wants = wants.or(self.order.request.worktree).unwrap_or_default();
@@ -365,10 +579,12 @@ impl ChildResolver<'_> {
         let named = of_step.or(self.order.request.base_ref.as_deref());
         if !wants {
             notes.extend(of_step.map(|_| NO_TREE.to_owned()));
-            return Ok((None, false));
+            return Ok(TreeOfChild::default());
         }
-        let planned = self.worktrees.plan(self, folder, named)?;
-        Ok((Some(planned), of_step.is_some()))
+        Ok(TreeOfChild {
+            planned: Some(self.worktrees.plan(self, folder, named)?),
+            is_base_named: of_step.is_some(),
+        })
     }
 
     /// Siblings never share a file: the name of a later one gets the id of its node.
@@ -399,25 +615,75 @@ impl ChildResolver<'_> {
         ))
     }
 
-    /// The list whose items a child runs for.
-    fn list_of(&self, planned: &PlannedTask<'_>) -> Result<Option<ListRequest>, EngineError> {
+    /// The work of a node: the child of its task, or that child for each item of a list.
+    fn work(&self, planned: &PlannedTask<'_>, child: Child) -> Result<Work, EngineError> {
         let Some(list) = &planned.list else {
-            return Ok(None);
+            return Ok(Work::Child(Box::new(child)));
         };
         let (expand, collect) = (&list.said.expand, &list.said.collect);
-        let schema = collect.output_schema.as_ref();
+        let schema = match &collect.output_schema {
+            Some(schema) => Some(self.stored_schema(&self.read_schema(schema)?)?),
+            None => None,
+        };
         let item = planned.inputs.as_ref().and_then(|it| it.item.clone());
-        Ok(Some(ListRequest {
+        let items = expand.items.as_ref();
+        Ok(Work::FanOut(Box::new(FanOut {
             from: list.from.clone(),
-            items: expand.items.clone(),
+            items: items.map(|items| self.stored(serde_json::to_vec(items).unwrap_or_default())),
             path: expand.path.clone(),
             item: item.unwrap_or_default(),
             key: expand.key.clone(),
             max_items: list.max_items,
             fail_if_empty: expand.on_empty == Some(OnEmpty::Fail),
-            schema: schema.map(|schema| self.read_schema(schema)).transpose()?,
-        }))
+            schema,
+            child,
+            reviewer: None,
+        })))
     }
+}
+
+impl NamedAgent<'_> {
+    fn name(&self) -> &str {
+        &self.agent.name
+    }
+
+    /// The source of its file's acceptance; none if settings replaced that.
+    fn source_of_acceptance(&self) -> Option<Source> {
+        let mut overridden = self.agent.overridden.iter();
+        let is_overridden = overridden.any(|set| set.field.as_str() == "acceptance");
+        self.source.filter(|_| !is_overridden)
+    }
+}
+
+/// The parts of a child that its task decides.
+#[derive(Default)]
+struct ChildParts {
+    label: Option<String>,
+    model: Option<String>,
+    inputs: Option<Inputs>,
+    message: String,
+    output: Option<String>,
+    file_only: bool,
+    schema: Option<Value>,
+    contract: Option<grove_plan::Contract>,
+    tree: Option<PlannedWorktree>,
+}
+
+/// The working tree of a child, if it has one of its own.
+#[derive(Default)]
+struct TreeOfChild {
+    planned: Option<PlannedWorktree>,
+    is_base_named: bool,
+}
+
+/// A note about a program in another version than the one that was tested.
+fn untested_version(engine: &ChosenEngine, version: Option<&str>) -> Option<String> {
+    let program = Program::named(&engine.name).filter(|program| !program.tried.is_empty())?;
+    let version = version.filter(|version| *version != program.tried)?;
+    let (title, tried) = (program.title, program.tried);
+    Some(format!(
+        "{title} {version} is not the tested version, {tried}"
+    ))
 }
 
 /// Refuses secret values for a program, since no process masks what the program's own tools print.
@@ -445,167 +711,6 @@ fn with_end_of_name(path: &str, more: &str) -> Option<String> {
         .map_or_else(String::new, |end| format!(".{}", end.to_string_lossy()));
     let name = format!("{stem}-{more}{end}");
     Some(old.with_file_name(name).to_string_lossy().into_owned())
-}
-
-/// The least of the limits that there are.
-pub(crate) fn least<const N: usize>(limits: [Option<u64>; N]) -> Option<u64> {
-    limits.into_iter().flatten().min()
-}
-
-/// The files that a child is told of: those that it reads first, and the one that its answer is written to.
-struct FilesTold {
-    reads: Vec<String>,
-    output: Option<String>,
-    /// True if the children after it are told of the file alone.
-    file_only: bool,
-    /// The file in which it says how far it is.
-    progress: Option<String>,
-}
-
-impl FilesTold {
-    /// Reads the task's files, else the agent's. In a chain a relative path is below the folder that its steps share;
-    /// elsewhere it is below the child's folder, and of what an agent usually reads only what is there is told.
-    fn of(task: &Task, file: &AgentFile, folder: Option<&PathBuf>) -> Self {
-        let placed = |path: &String| {
-            if folder.is_none() && !Path::new(path).is_absolute() && !path.starts_with('{') {
-                format!("{{chain_dir}}/{path}")
-            } else {
-                path.clone()
-            }
-        };
-        let output = match task.output.as_ref().or(file.output.as_ref()) {
-            Some(OutputFile::File(path)) => Some(placed(path)),
-            Some(OutputFile::None) | None => None,
-        };
-        let is_there = |path: &&String| {
-            folder.is_none_or(|folder| grove_fs::files::is_there(&folder.join(path)))
-        };
-        let usual = file.default_reads.iter().filter(is_there);
-        Self {
-            reads: match &task.reads {
-                Some(reads) => reads.iter().map(placed).collect(),
-                None => usual.map(placed).collect(),
-            },
-            output,
-            file_only: task.output_mode.or(file.output_mode) == Some(OutputMode::FileOnly),
-            progress: task
-                .progress
-                .unwrap_or(file.default_progress)
-                .then(|| placed(&PROGRESS.to_owned())),
-        }
-    }
-
-    /// Refuses a child that writes to a file alone and names none, or whose file it cannot write.
-    fn require_output(&self, agent: &str, folder: &Path) -> Result<(), EngineError> {
-        let Some(output) = &self.output else {
-            let message = format!("`{agent}` has `outputMode: file-only` but no output file");
-            let error = EngineError::usage(message).hint("name one as `output`");
-            return if self.file_only { Err(error) } else { Ok(()) };
-        };
-        let whole = grove_fs::files::plain(&folder.join(output));
-        if output.starts_with('{') || whole.starts_with(folder) {
-            return Ok(());
-        }
-        let message = format!("`output` of `{agent}` is outside the folder it works in: {output}");
-        let hint = "name a file below that folder, or take the answer from the run";
-        Err(EngineError::usage(message).hint(hint))
-    }
-
-    /// The lines above the task.
-    fn lines(&self) -> String {
-        let mut lines = String::new();
-        if !self.reads.is_empty() {
-            let _ = writeln!(lines, "[Read from: {}]", self.reads.join(", "));
-        }
-        if let Some(output) = &self.output {
-            let _ = writeln!(lines, "[Write to: {output}]");
-        }
-        if let Some(progress) = &self.progress {
-            let _ = writeln!(lines, "[Progress: keep {progress} current]");
-        }
-        if !lines.is_empty() {
-            lines.push('\n');
-        }
-        lines
-    }
-}
-
-/// Returns the limits of one child, by its file and by the configuration.
-fn limits(file: &AgentFile, settings: &Settings) -> Limits {
-    let turns = file.turn_budget.as_ref();
-    let calls = file.tool_budget.as_ref();
-    Limits {
-        max_execution_time_ms: least([
-            file.max_execution_time_ms,
-            settings.run_max_execution_time_ms.value,
-        ]),
-        max_tokens: file.max_tokens,
-        tool_timeout_ms: least([file.tool_timeout_ms, settings.run_tool_timeout_ms.value]),
-        model_idle_ms: settings.run_model_idle_ms.value,
-        max_subagent_depth: file.max_subagent_depth,
-        max_turns: turns.map(|budget| budget.max_turns),
-        max_tool_calls: calls.and_then(|budget| budget.hard),
-        warn_tool_calls: calls.and_then(|budget| budget.soft),
-        attention: None,
-    }
-}
-
-/// Returns the limits after which a person may have to look after a child, by the request and by the configuration.
-fn attention(control: Option<&Control>, settings: &Settings) -> Option<AttentionLimits> {
-    let usual = Control::default();
-    let asked = control.unwrap_or(&usual);
-    let is_on = asked.enabled.unwrap_or(settings.run_attention.value);
-    let has_channel = asked
-        .notify_channels
-        .as_ref()
-        .is_none_or(|it| !it.is_empty());
-    (is_on && has_channel).then(|| AttentionLimits {
-        model_ms: asked
-            .needs_attention_after_ms
-            .map_or(settings.run_attention_ms.value, NonZeroU64::get),
-        tool_ms: asked
-            .tool_needs_attention_after_ms
-            .map_or(settings.run_tool_attention_ms.value, NonZeroU64::get),
-        failing_edits: asked
-            .failed_tool_attempts_before_attention
-            .map_or(settings.run_failing_edits.value, NonZeroU64::get)
-            .max(1),
-    })
-}
-
-/// Fields of an agent's file that have no effect on a run, a sentence each.
-fn not_used(name: &str, file: &AgentFile) -> Vec<String> {
-    let budget = file.tool_budget.as_ref();
-    let fields = [
-        (
-            budget.is_some_and(|budget| budget.block.is_some()),
-            "toolBudget.block",
-            "at its limit a child may call no tool, and sums up",
-        ),
-        (
-            file.completion_guard.is_some(),
-            "completionGuard",
-            "words in an answer decide nothing; `acceptance` says when work counts",
-        ),
-    ];
-    let given = fields.into_iter().filter(|field| field.0);
-    let notes =
-        given.map(|(_, field, why)| format!("`{field}` of agent `{name}` has no effect: {why}"));
-    notes.collect()
-}
-
-/// Returns the paths that a child may read outside its work folder: its skills and their index files.
-fn readable(made: &AgentPrompt) -> Vec<PathBuf> {
-    let skills = made.skill_folders.iter().cloned();
-    skills.chain(made.index_files()).collect()
-}
-
-/// Returns the names that stand for folders in the locations of a child's catalog.
-fn location_aliases(made: &AgentPrompt) -> BTreeMap<String, PathBuf> {
-    let aliases = made.location_aliases.iter();
-    aliases
-        .map(|alias| (alias.name.clone(), alias.folder.clone()))
-        .collect()
 }
 
 /// Returns true if the person or the machine's administrator wrote it.

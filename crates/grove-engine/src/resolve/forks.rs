@@ -1,32 +1,21 @@
 //! Sessions as files, and conversations that children are forked from.
 
+use crate::calling_child::is_own;
+use crate::native::{history, no_session};
 use grove_plan::{NodeId, Parent, PlannedTask};
-use grove_runs::{ForkError, history, is_own};
-use grove_skills::Environment;
 use grove_spec::agent::{Agent as AgentFile, ContextMode};
 use serde_json::Value;
 
 use super::children::ChildResolver;
+use crate::engine::Engine;
 use crate::engines::ChosenEngine;
 use crate::entries;
 use crate::error::EngineError;
-use crate::journal::{RunJournal, parts_of};
-
-impl From<ForkError> for EngineError {
-    fn from(error: ForkError) -> Self {
-        let hint = match &error {
-            ForkError::NoSession(_) => "`grove runs list` lists runs; a child is RUN.NODE",
-            ForkError::NoLeaf(_) => "wait until it has said something, or start fresh",
-            ForkError::NotReadable { .. } => "start fresh, or fork from a child of engine `native`",
-        };
-        Self::usage(error).hint(hint)
-    }
-}
+use crate::journal::parts_of;
 
 /// The conversation from which a run is asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Launch<'a> {
-    /// That of a child.
     Child(&'a Parent),
     /// That of a host, by the host's own name for it.
     Host(&'a str),
@@ -48,7 +37,7 @@ pub(crate) struct Forked {
 impl Forked {
     /// The conversation that the request names with `context`, if it names one.
     pub(crate) fn as_asked(
-        environment: &Environment,
+        engine: &Engine,
         context: Option<&str>,
         launch: Launch<'_>,
     ) -> Result<Option<Self>, EngineError> {
@@ -56,7 +45,7 @@ impl Forked {
             return Ok(None);
         };
         let history = match context.strip_prefix("fork") {
-            Some(named) => forked_from(environment, named.trim_start_matches(':'), launch)?,
+            Some(named) => forked_from(engine, named.trim_start_matches(':'), launch)?,
             None => Vec::new(),
         };
         Ok(Some(Self {
@@ -67,10 +56,10 @@ impl Forked {
     }
 
     /// The conversation of the launch, which an agent prefers although the request does not name it.
-    pub(crate) fn as_preferred(environment: &Environment, launch: Launch<'_>) -> Self {
+    pub(crate) fn as_preferred(engine: &Engine, launch: Launch<'_>) -> Self {
         let why = match launch {
             Launch::Terminal => "none was named (`--fork`)".to_owned(),
-            launch => match forked_from(environment, "", launch) {
+            launch => match forked_from(engine, "", launch) {
                 Ok(history) => {
                     return Self {
                         history,
@@ -99,7 +88,7 @@ impl ChildResolver<'_> {
         };
         if tasks.iter().any(prefers_it) {
             self.forked
-                .get_or_init(|| Forked::as_preferred(self.environment, self.launch));
+                .get_or_init(|| Forked::as_preferred(self.engine, self.launch));
         }
     }
 
@@ -143,7 +132,7 @@ fn prefers_fork(file: &AgentFile) -> bool {
 
 /// The conversation that children are forked from; `named` is a session, or nothing for that of the launch.
 fn forked_from(
-    environment: &Environment,
+    engine: &Engine,
     named: &str,
     launch: Launch<'_>,
 ) -> Result<Vec<Value>, EngineError> {
@@ -158,10 +147,8 @@ fn forked_from(
         }
         (named, _) => parts_of(named),
     };
-    let runs = RunJournal::open(environment)?;
-    let loaded = runs
-        .load(run)
-        .map_err(|_| EngineError::from(ForkError::NoSession(run.to_owned())))?;
+    let runs = engine.journal()?;
+    let loaded = runs.load(run).map_err(|_| no_session(run))?;
     let last = loaded.plan.nodes.last().map(|node| node.id.clone());
     let node = node.or(last).unwrap_or_else(|| NodeId::step(1));
     if let Launch::Child(child) = launch {
@@ -172,5 +159,5 @@ fn forked_from(
                 .hint("a child forks its own (`fork`) and those of the runs that it asked for"));
         }
     }
-    Ok(history(&runs.store, &runs.places, &loaded, &node)?)
+    history(&runs.store, &runs.places, &loaded, &node)
 }

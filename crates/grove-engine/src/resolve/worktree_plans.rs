@@ -4,10 +4,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::identity::new_run_id;
+use crate::places::RunPlaces;
 use grove_exec::{Git, RepositoryPlace};
 use grove_fs::files;
 use grove_plan::{SetupHook, WorktreePlan, WorktreeSetup};
-use grove_runs::{RunPlaces, new_run_id};
 use grove_skills::Environment;
 use grove_spec::Digest;
 use grove_spec::config::HookSetting;

@@ -10,7 +10,7 @@ use grove_catalog::entry::{Entries, Entry as _};
 use grove_catalog::report::count_sources;
 use grove_catalog::root::Source;
 use grove_skills::managing::{ChainAsks, Changed, Created, Manager, NewChain, Renaming};
-use grove_skills::{Environment, Library, Look, Parts, Request};
+use grove_skills::{Environment, Parts};
 use grove_spec::agent::Agent as AgentFile;
 use grove_spec::agent::compose::Ask;
 use grove_spec::chain::print::step_json;
@@ -20,25 +20,20 @@ use grove_spec::text::{counted, one_line};
 use grove_spec::{Diagnostic, render};
 use serde_json::{Map, Value};
 
-use super::{Said, SubagentAnswer};
+use super::SubagentAnswer;
+use super::arguments::CallArguments;
 use crate::change_words::ChangeWords;
 use crate::engine::Engine;
 use crate::entries;
 use crate::error::EngineError;
 use crate::health::RunsHealth;
 
-/// Looks at the files of an environment.
-fn look(there: Environment, parts: Parts) -> Look {
-    let request = Request {
-        parts,
-        ..Request::default()
-    };
-    Library::new(there, request).look()
-}
-
 /// Lists chains with their states.
-pub(crate) fn chains(engine: &Engine, said: &Said<'_>) -> Result<SubagentAnswer, EngineError> {
-    let look = look(engine.environment_in(said)?, Parts::CHAINS);
+pub(crate) fn chains(
+    engine: &Engine,
+    arguments: &CallArguments<'_>,
+) -> Result<SubagentAnswer, EngineError> {
+    let look = engine.look(engine.environment_in(arguments)?, Parts::CHAINS);
     let chains = &look.snapshot.chains;
     let mut text = String::new();
     for chain in &chains.all {
@@ -50,18 +45,18 @@ pub(crate) fn chains(engine: &Engine, said: &Said<'_>) -> Result<SubagentAnswer,
         text.push_str("no chains found\n");
     }
     push_findings(&mut text, &chains.diagnostics);
-    Ok(SubagentAnswer::text(text))
+    Ok(SubagentAnswer::Definitions(text))
 }
 
 /// Lists agents within the budget of a list: those of a group, those that fit a task, or all.
 pub(crate) fn agents(
     engine: &Engine,
     group: Option<&str>,
-    said: &Said<'_>,
+    arguments: &CallArguments<'_>,
 ) -> Result<SubagentAnswer, EngineError> {
-    let look = look(engine.environment_in(said)?, Parts::AGENTS);
+    let look = engine.look(engine.environment_in(arguments)?, Parts::AGENTS);
     let agents = &look.snapshot.agents;
-    let scope = match said.text("scope")? {
+    let scope = match arguments.text("scope")? {
         Some("user") => Some(Source::User),
         Some("project") => Some(Source::Project),
         _ => None,
@@ -72,7 +67,7 @@ pub(crate) fn agents(
     let asked = AskedAgents {
         bytes: settings.limits.agent_list_bytes.count(),
         group,
-        task: said.text("task")?,
+        task: arguments.text("task")?,
     };
     let Some(mut text) = agent_catalog(agents, &asked, is_meant) else {
         let group = grove_spec::text::one_line(group.unwrap_or_default());
@@ -85,43 +80,37 @@ pub(crate) fn agents(
         let agents = counted(unusable, "more agent");
         let _ = writeln!(text, "{agents} cannot be used; `action: doctor` says why");
     }
-    Ok(SubagentAnswer::text(text))
+    Ok(SubagentAnswer::Definitions(text))
 }
 
 /// Does the actions that are about files.
 pub(crate) fn act(
     engine: &Engine,
     action: &str,
-    said: &Said<'_>,
+    arguments: &CallArguments<'_>,
 ) -> Result<SubagentAnswer, EngineError> {
-    let there = engine.environment_in(said)?;
+    let there = engine.environment_in(arguments)?;
     let text = match action {
-        "doctor" => doctor(there),
-        "get" => get(there, said)?,
-        "create" | "update" | "delete" => {
+        "doctor" => doctor(engine, there),
+        "get" => get(engine, there, arguments)?,
+        _ => {
             if engine.journal()?.is_child() {
                 let message = "a child may not change agents or chains";
                 return Err(EngineError::usage(message));
             }
             match action {
-                "create" => create(&there, said)?,
-                "update" => update(&there, said)?,
-                _ => delete(&there, said)?,
+                "create" => create(&there, arguments)?,
+                "update" => update(&there, arguments)?,
+                _ => delete(&there, arguments)?,
             }
         }
-        unknown => {
-            let names = grove_plan::subagent_tool::ACTIONS.iter().map(|it| it.name);
-            let names = names.collect::<Vec<_>>().join(", ");
-            let message = format!("there is no action `{}`", one_line(unknown));
-            return Err(EngineError::usage(message).hint(format!("the actions are {names}")));
-        }
     };
-    Ok(SubagentAnswer::text(text))
+    Ok(SubagentAnswer::Definitions(text))
 }
 
 /// The skills, agents, chains and providers of an environment, and what needs attention.
-fn doctor(there: Environment) -> String {
-    let look = look(there, Parts::ALL);
+fn doctor(engine: &Engine, there: Environment) -> String {
+    let look = engine.look(there, Parts::ALL);
     let (snapshot, world) = (&look.snapshot, &look.world);
     let mut text = String::new();
     let mut counts = |noun: &str, counts: Vec<(Source, grove_catalog::report::StateCounts)>| {
@@ -183,10 +172,14 @@ fn push_findings<'a>(text: &mut String, findings: impl IntoIterator<Item = &'a D
 }
 
 /// An agent or a chain with its fields and findings.
-fn get(there: Environment, said: &Said<'_>) -> Result<String, EngineError> {
-    match meant(said)? {
+fn get(
+    engine: &Engine,
+    there: Environment,
+    arguments: &CallArguments<'_>,
+) -> Result<String, EngineError> {
+    match meant(arguments)? {
         Meant::Agent(name) => {
-            let look = look(there, Parts::AGENTS);
+            let look = engine.look(there, Parts::AGENTS);
             let agents = &look.snapshot.agents;
             let agent = entries::find(agents.entries(), name)?;
             let mut text = definition_text(agents.entries(), agent);
@@ -198,7 +191,7 @@ fn get(there: Environment, said: &Said<'_>) -> Result<String, EngineError> {
             Ok(text)
         }
         Meant::Chain(name) => {
-            let look = look(there, Parts::ALL);
+            let look = engine.look(there, Parts::ALL);
             let chains = &look.snapshot.chains;
             let chain = entries::find(chains.entries(), name)?;
             let mut text = definition_text(chains.entries(), chain);
@@ -243,12 +236,12 @@ fn push_fields(text: &mut String, fields: &Map<String, Value>) {
     }
 }
 
-fn create(there: &Environment, said: &Said<'_>) -> Result<String, EngineError> {
-    let mut config = config(said)?;
+fn create(there: &Environment, arguments: &CallArguments<'_>) -> Result<String, EngineError> {
+    let mut config = config(arguments)?;
     let name = taken(&mut config, "name")?;
     let name = name.ok_or_else(|| EngineError::usage("`config` needs `name`"))?;
     let package = taken_package(&mut config)?;
-    let own = scope(said, taken(&mut config, "scope")?.as_deref())?;
+    let own = scope(arguments, taken(&mut config, "scope")?.as_deref())?;
     let own = own.unwrap_or(LayerScope::User);
     if let Some(steps) = config.remove("steps") {
         let description = taken(&mut config, "description")?;
@@ -281,10 +274,10 @@ fn create(there: &Environment, said: &Said<'_>) -> Result<String, EngineError> {
     Ok(in_words("create", &changed))
 }
 
-fn update(there: &Environment, said: &Said<'_>) -> Result<String, EngineError> {
-    let mut config = config(said)?;
+fn update(there: &Environment, arguments: &CallArguments<'_>) -> Result<String, EngineError> {
+    let mut config = config(arguments)?;
     let (to, package) = (taken(&mut config, "name")?, taken_package(&mut config)?);
-    let (scope, meant) = (scope(said, None)?, meant(said)?);
+    let (scope, meant) = (scope(arguments, None)?, meant(arguments)?);
     let mut texts = Vec::new();
     if !config.is_empty() {
         let changed = match meant {
@@ -328,13 +321,13 @@ fn update(there: &Environment, said: &Said<'_>) -> Result<String, EngineError> {
     Ok(texts.concat())
 }
 
-fn delete(there: &Environment, said: &Said<'_>) -> Result<String, EngineError> {
-    let (name, kind, noun) = match meant(said)? {
+fn delete(there: &Environment, arguments: &CallArguments<'_>) -> Result<String, EngineError> {
+    let (name, kind, noun) = match meant(arguments)? {
         Meant::Agent(name) => (name, Kind::Agents, "agents"),
         Meant::Chain(name) => (name, Kind::Chains, "chains"),
     };
     let mut manager = Manager::new(there, &format!("{noun} delete {name}"))?;
-    let changed = manager.delete(kind, name, scope(said, None)?)?;
+    let changed = manager.delete(kind, name, scope(arguments, None)?)?;
     Ok(in_words("delete", &changed))
 }
 
@@ -357,16 +350,19 @@ enum Meant<'a> {
     Chain(&'a str),
 }
 
-fn meant<'a>(said: &Said<'a>) -> Result<Meant<'a>, EngineError> {
-    match (said.text("agent")?, said.text("chainName")?) {
+fn meant<'a>(arguments: &CallArguments<'a>) -> Result<Meant<'a>, EngineError> {
+    match (arguments.text("agent")?, arguments.text("chainName")?) {
         (Some(agent), None) => Ok(Meant::Agent(agent)),
         (None, Some(chain)) => Ok(Meant::Chain(chain)),
         _ => Err(EngineError::usage("give either `agent` or `chainName`")),
     }
 }
 
-fn scope(said: &Said<'_>, in_config: Option<&str>) -> Result<Option<LayerScope>, EngineError> {
-    match said.text("scope")?.or(in_config) {
+fn scope(
+    arguments: &CallArguments<'_>,
+    in_config: Option<&str>,
+) -> Result<Option<LayerScope>, EngineError> {
+    match arguments.text("scope")?.or(in_config) {
         None => Ok(None),
         Some("user") => Ok(Some(LayerScope::User)),
         Some("project") => Ok(Some(LayerScope::Project)),
@@ -375,9 +371,9 @@ fn scope(said: &Said<'_>, in_config: Option<&str>) -> Result<Option<LayerScope>,
 }
 
 /// Returns the fields to write, from an object or from the JSON of one.
-fn config(said: &Said<'_>) -> Result<Map<String, Value>, EngineError> {
+fn config(arguments: &CallArguments<'_>) -> Result<Map<String, Value>, EngineError> {
     let wrong = |message: String| EngineError::usage(message);
-    match said.0.get("config") {
+    match arguments.0.get("config") {
         Some(Value::Object(config)) => Ok(config.clone()),
         Some(Value::String(text)) => serde_json::from_str(text)
             .map_err(|error| wrong(format!("`config` is not a JSON object: {error}"))),

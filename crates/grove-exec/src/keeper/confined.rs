@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Order;
 use super::client::MOST_REPORT;
+use super::process::StartError;
 use crate::processes::MARK;
 use crate::sandbox::{Held, RestrictError, Sandbox, restrict_this_process};
 
@@ -60,17 +61,16 @@ pub(super) fn is_this_process() -> bool {
     std::env::args_os().last().is_some_and(|last| last == STEP)
 }
 
-/// Starts the program of an order through the step, with these two pipe ends for its output.
+/// Starts the program of an order through the step, with these two pipe ends for what it prints.
 pub(super) fn start(
     order: &Order,
     sandbox: &Sandbox,
-    (output, errors): (&PipeWriter, &PipeWriter),
-) -> Result<(Child, Vec<Held>), String> {
+    output: &PipeWriter,
+    errors: &PipeWriter,
+) -> Result<(Child, Vec<Held>), StartError> {
     for with_view in [true, false] {
-        let copies = (output.try_clone(), errors.try_clone());
-        let (Ok(output), Ok(errors)) = copies else {
-            return Err("no pipe".to_owned());
-        };
+        let output = output.try_clone().map_err(StartError::NoPipe)?;
+        let errors = errors.try_clone().map_err(StartError::NoPipe)?;
         let told = Told {
             command: order.command.clone(),
             folder: order.folder.clone(),
@@ -85,12 +85,17 @@ pub(super) fn start(
             return Ok((child, held));
         }
     }
-    Err("it could not be kept from anything".to_owned())
+    let program = order.command.first().cloned().unwrap_or_default();
+    Err(StartError::NotKept { program })
 }
 
-fn begin(told: &Told, output: Stdio, errors: Stdio) -> Result<Begun, String> {
-    let program = told.command.first().ok_or("no program was given")?;
-    let said = |error: std::io::Error| format!("{program}: {error}");
+fn begin(told: &Told, output: Stdio, errors: Stdio) -> Result<Begun, StartError> {
+    let program = told.command.first().cloned();
+    let program = program.ok_or(StartError::NoProgram)?;
+    let said = |error: std::io::Error| StartError::Program {
+        program: program.clone(),
+        error,
+    };
     let (mut ours, theirs) = UnixStream::pair().map_err(said)?;
     let mut command = Command::new(THIS_PROGRAM);
     let mut child = command
@@ -105,7 +110,7 @@ fn begin(told: &Told, output: Stdio, errors: Stdio) -> Result<Begun, String> {
         .map_err(said)?;
     // The command holds a copy of the other end of the answers, which only the step may keep.
     drop(command);
-    let told = serde_json::to_vec(told).map_err(|error| error.to_string())?;
+    let told = serde_json::to_vec(told).map_err(|error| said(error.into()))?;
     ours.set_read_timeout(Some(MOST_BINDING)).map_err(said)?;
     ours.write_all(&told).map_err(said)?;
     ours.shutdown(std::net::Shutdown::Write).map_err(said)?;
@@ -114,13 +119,15 @@ fn begin(told: &Told, output: Stdio, errors: Stdio) -> Result<Begun, String> {
     ours.take(MOST_REPORT)
         .read_to_string(&mut answers)
         .map_err(said)?;
-    let mut begun = Err(format!("{program}: it could not be kept from anything"));
+    let mut begun = Err(StartError::NotKept {
+        program: program.clone(),
+    });
     for line in answers.lines() {
         begun = match serde_json::from_str(line) {
             Ok(Answer::Held(held)) => Ok(Some(held)),
             Ok(Answer::NoView) => Ok(None),
-            Ok(Answer::Failed(message)) => Err(message),
-            Err(error) => Err(error.to_string()),
+            Ok(Answer::Failed(message)) => Err(StartError::Step(message)),
+            Err(error) => Err(said(error.into())),
         };
     }
     Ok(if let Some(held) = begun? {

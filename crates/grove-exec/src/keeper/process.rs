@@ -99,15 +99,38 @@ fn run(order: &Order) -> Report {
             held,
         }
         .watch(),
-        Err(message) => not_started(message, Why::Done),
+        Err(error) => not_started(error.to_string(), Why::Done),
     }
 }
 
-fn start(order: &Order) -> Result<(Option<Pid>, OwnedFd, Vec<Held>), String> {
+/// The reason why a program was not started.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StartError {
+    #[error("no subreaper: {0}")]
+    NoSubreaper(rustix::io::Errno),
+    #[error("no pipe: {0}")]
+    NoPipe(std::io::Error),
+    #[error("no program was given")]
+    NoProgram,
+    #[error("{program}: {error}")]
+    Program {
+        program: String,
+        error: std::io::Error,
+    },
+    #[error("{program}: it could not be kept from anything")]
+    NotKept { program: String },
+    /// The step between the keeper and the program says so.
+    #[error("{0}")]
+    Step(String),
+    #[error(transparent)]
+    System(#[from] rustix::io::Errno),
+}
+
+fn start(order: &Order) -> Result<(Option<Pid>, OwnedFd, Vec<Held>), StartError> {
     // In a session of its own, no terminal can signal the tree. Orphans of the tree become our children.
     let _ = setsid();
     let own = Some(getpid());
-    set_child_subreaper(own).map_err(|error| format!("no subreaper: {error}"))?;
+    set_child_subreaper(own).map_err(StartError::NoSubreaper)?;
     if let Some(most) = order.open_files {
         let now = getrlimit(Resource::Nofile);
         let current = now.maximum.map_or(most, |maximum| most.min(maximum));
@@ -117,27 +140,26 @@ fn start(order: &Order) -> Result<(Option<Pid>, OwnedFd, Vec<Held>), String> {
         };
         let _ = setrlimit(Resource::Nofile, limit);
     }
-    let (reading, writing) = std::io::pipe().map_err(|error| format!("no pipe: {error}"))?;
-    let errors = writing
-        .try_clone()
-        .map_err(|error| format!("no pipe: {error}"))?;
+    let (reading, writing) = std::io::pipe().map_err(StartError::NoPipe)?;
+    let errors = writing.try_clone().map_err(StartError::NoPipe)?;
     let (child, held) = match &order.sandbox {
-        Some(sandbox) => confined::start(order, sandbox, (&writing, &errors))?,
+        Some(sandbox) => confined::start(order, sandbox, &writing, &errors)?,
         None => (
             start_unbound(order, writing.into(), errors.into())?,
             Vec::new(),
         ),
     };
     let reading = OwnedFd::from(reading);
-    let flags = fcntl_getfl(&reading).map_err(|error| error.to_string())?;
-    fcntl_setfl(&reading, flags | OFlags::NONBLOCK).map_err(|error| error.to_string())?;
+    let flags = fcntl_getfl(&reading)?;
+    fcntl_setfl(&reading, flags | OFlags::NONBLOCK)?;
     // All children are waited for in one place, so the program is known by its id alone.
     let program = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     Ok((program, reading, held))
 }
 
-fn start_unbound(order: &Order, output: Stdio, errors: Stdio) -> Result<Child, String> {
-    let (program, arguments) = order.command.split_first().ok_or("no program was given")?;
+fn start_unbound(order: &Order, output: Stdio, errors: Stdio) -> Result<Child, StartError> {
+    let words = order.command.split_first();
+    let (program, arguments) = words.ok_or(StartError::NoProgram)?;
     Command::new(program)
         .args(arguments)
         .current_dir(&order.folder)
@@ -149,7 +171,10 @@ fn start_unbound(order: &Order, output: Stdio, errors: Stdio) -> Result<Child, S
         .stderr(errors)
         .process_group(0)
         .spawn()
-        .map_err(|error| format!("{program}: {error}"))
+        .map_err(|error| StartError::Program {
+            program: program.clone(),
+            error,
+        })
 }
 
 struct Tree<'a> {

@@ -8,6 +8,17 @@ use crate::ids::NodeId;
 use crate::plan::Plan;
 use crate::state::{Execution, NodeState, State, WorktreeState};
 
+/// The reason why a plan cannot be run again from a step.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotReusable {
+    /// The plan has no such step.
+    #[error("the plan has no step `{0}`")]
+    NoStep(NodeId),
+    /// A step before it has no result.
+    #[error("step {0} was not done: run again from there")]
+    NotDone(NodeId),
+}
+
 impl Run<'_> {
     /// Takes over the results of an earlier run.
     pub(super) fn reuse(&mut self, reused: &BTreeMap<NodeId, Reused>) {
@@ -38,7 +49,11 @@ impl Run<'_> {
 impl State {
     /// Returns the results that can be taken over when a plan is run again from a node or a step: those of everything that is
     /// done and neither is it nor waits for it.
-    pub fn reusable(&self, plan: &Plan, from: &NodeId) -> Result<BTreeMap<NodeId, Reused>, String> {
+    pub fn reusable(
+        &self,
+        plan: &Plan,
+        from: &NodeId,
+    ) -> Result<BTreeMap<NodeId, Reused>, NotReusable> {
         let is_from = |id: &NodeId, group: Option<&NodeId>| id == from || group == Some(from);
         let mut again: BTreeSet<&NodeId> = BTreeSet::new();
         for node in &plan.nodes {
@@ -48,7 +63,7 @@ impl State {
             }
         }
         if again.is_empty() {
-            return Err(format!("the plan has no step `{from}`"));
+            return Err(NotReusable::NoStep(from.clone()));
         }
         let first = plan.nodes.iter().find(|node| again.contains(&node.id));
         let mut reused = BTreeMap::new();
@@ -68,8 +83,7 @@ impl State {
                     reused.insert(node.id.clone(), known);
                 }
                 None if is_before => {
-                    let id = &node.id;
-                    return Err(format!("step {id} was not done: run again from there"));
+                    return Err(NotReusable::NotDone(node.id.clone()));
                 }
                 None => {}
             }

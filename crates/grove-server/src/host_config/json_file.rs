@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::NAME;
+use super::{FormError, NAME};
 
 /// The entry for the server.
 pub(super) struct Entry {
@@ -15,7 +15,7 @@ pub(super) struct Entry {
 }
 
 /// Returns the file with the server in it.
-pub(super) fn with_server(text: &str, entry: &Entry) -> Result<String, String> {
+pub(super) fn with_server(text: &str, entry: &Entry) -> Result<String, FormError> {
     let Entry { servers, value } = entry;
     if text.trim().is_empty() {
         let whole = json!({ *servers: { NAME: value } });
@@ -43,7 +43,7 @@ pub(super) fn with_server(text: &str, entry: &Entry) -> Result<String, String> {
 }
 
 /// Returns the file without the server.
-pub(super) fn without_server(text: &str, servers: &str) -> Result<String, String> {
+pub(super) fn without_server(text: &str, servers: &str) -> Result<String, FormError> {
     if text.trim().is_empty() {
         return Ok(text.to_owned());
     }
@@ -59,13 +59,13 @@ pub(super) fn without_server(text: &str, servers: &str) -> Result<String, String
     })
 }
 
-fn check(text: &str, servers: &str) -> Result<(), String> {
+fn check(text: &str, servers: &str) -> Result<(), FormError> {
     let whole: Value =
-        serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
-    let top = whole.as_object().ok_or("it is not a JSON object")?;
+        serde_json::from_str(text).map_err(|error| FormError::NotJson(error.to_string()))?;
+    let top = whole.as_object().ok_or(FormError::NotAnObject)?;
     match top.get(servers) {
         None | Some(Value::Object(_)) => Ok(()),
-        Some(_) => Err(format!("`{servers}` is not an object")),
+        Some(_) => Err(FormError::ServersNotAnObject(servers.to_owned())),
     }
 }
 
@@ -164,16 +164,17 @@ fn indented(value: &Value, indent: &str) -> String {
 }
 
 /// Reads the members of the object in a range of a text.
-fn members(text: &str, object: Span) -> Result<Members, String> {
+fn members(text: &str, object: Span) -> Result<Members, FormError> {
     let inside = slice(text, object).unwrap_or_default();
-    let read = grove_spec::json::parse_values(inside, usize::MAX).map_err(|fault| fault.message)?;
+    let read = grove_spec::json::parse_values(inside, usize::MAX);
+    let read = read.map_err(|fault| FormError::NotJson(fault.message))?;
     let members = read.members.into_iter().map(|member| Member {
         key: member.key,
         whole: (object.0 + member.start, object.0 + member.end),
         value: (object.0 + member.value, object.0 + member.end),
     });
-    let start = inside.find('{').ok_or("it is not an object")? + 1;
-    let end = inside.rfind('}').ok_or("it is not an object")?;
+    let start = inside.find('{').ok_or(FormError::NotAnObject)? + 1;
+    let end = inside.rfind('}').ok_or(FormError::NotAnObject)?;
     Ok(Members {
         members: members.collect(),
         inside: (object.0 + start, object.0 + end),
@@ -184,7 +185,7 @@ fn members(text: &str, object: Span) -> Result<Members, String> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Entry, NAME};
+    use super::{Entry, FormError, NAME};
     use serde_json::{Value, json};
 
     const SERVERS: &str = "mcpServers";
@@ -193,7 +194,7 @@ mod tests {
         json!({ "type": "stdio", "command": "/opt/grove", "args": ["mcp"] })
     }
 
-    fn with_server(text: &str) -> Result<String, String> {
+    fn with_server(text: &str) -> Result<String, FormError> {
         let entry = Entry {
             servers: SERVERS,
             value: value(),
@@ -201,7 +202,7 @@ mod tests {
         super::with_server(text, &entry)
     }
 
-    fn without_server(text: &str) -> Result<String, String> {
+    fn without_server(text: &str) -> Result<String, FormError> {
         super::without_server(text, SERVERS)
     }
 
@@ -277,7 +278,7 @@ mod tests {
             assert!(with_server(text).is_err(), "{text}");
             assert!(without_server(text).is_err(), "{text}");
         }
-        assert_eq!(with_server("").map(|text| text.len() > 10), Ok(true));
+        assert!(with_server("").is_ok_and(|text| text.len() > 10));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

@@ -85,6 +85,27 @@ pub enum ConfigError {
     Fs(#[from] FsError),
 }
 
+/// The reason why a text is not edited.
+#[derive(Debug, thiserror::Error)]
+enum FormError {
+    #[error("it is not UTF-8")]
+    NotUtf8,
+    #[error("it is not JSON: {0}")]
+    NotJson(String),
+    #[error("it is not a JSON object")]
+    NotAnObject,
+    #[error("`{0}` is not an object")]
+    ServersNotAnObject(String),
+    #[error("it is not TOML: {0}")]
+    NotToml(String),
+    #[error("`{0}` is not a table")]
+    ServersNotATable(&'static str),
+    #[error("`{0}` is not a table of its own")]
+    NotATableOfItsOwn(String),
+    #[error("`{0}` is written in a form that cannot be added to")]
+    UnknownForm(&'static str),
+}
+
 impl Host {
     /// Returns the name of the host's description.
     pub const fn name(self) -> &'static str {
@@ -146,14 +167,14 @@ impl Host {
         Some(json_file::Entry { servers, value })
     }
 
-    fn with_server(self, text: &str, launch: &Launch) -> Result<String, String> {
+    fn with_server(self, text: &str, launch: &Launch) -> Result<String, FormError> {
         match self.json_entry(launch) {
             Some(entry) => json_file::with_server(text, &entry),
             None => toml_file::with_server(text, launch),
         }
     }
 
-    fn without_server(self, text: &str) -> Result<String, String> {
+    fn without_server(self, text: &str) -> Result<String, FormError> {
         let any = Launch {
             command: String::new(),
             arguments: Vec::new(),
@@ -204,7 +225,7 @@ impl Change {
         let path = real_path(host.file(scope, places)?);
         let before = read(&path)?;
         let after = host.with_server(before.as_deref().unwrap_or(""), launch);
-        let after = after.map_err(|why| unreadable(&path, why))?;
+        let after = after.map_err(|error| unreadable(&path, &error))?;
         Ok(Self {
             path,
             before,
@@ -226,7 +247,7 @@ impl Change {
                     original.and_then(|bytes| String::from_utf8(bytes).ok())
                 } else {
                     let without = host.without_server(text);
-                    Some(without.map_err(|why| unreadable(&path, why))?)
+                    Some(without.map_err(|error| unreadable(&path, &error))?)
                 }
             }
         };
@@ -265,10 +286,10 @@ impl Change {
     }
 }
 
-fn unreadable(path: &Path, why: String) -> ConfigError {
+fn unreadable(path: &Path, error: &FormError) -> ConfigError {
     ConfigError::Unreadable {
         path: path.to_path_buf(),
-        why,
+        why: error.to_string(),
     }
 }
 
@@ -281,7 +302,7 @@ fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     match files::read_bounded(path, MAX_BYTES) {
         Ok(bytes) => {
             let text = String::from_utf8(bytes);
-            let text = text.map_err(|_| unreadable(path, "it is not UTF-8".to_owned()))?;
+            let text = text.map_err(|_| unreadable(path, &FormError::NotUtf8))?;
             Ok(Some(text))
         }
         Err(error) if error.is_not_found() => Ok(None),

@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use toml_edit::{Array, Document, Formatted, Item, Table, TomlError, Value};
 
-use super::{Launch, NAME};
+use super::{FormError, Launch, NAME};
 
 const SERVERS: &str = "mcp_servers";
 
 /// Returns the file with the server in it.
-pub(super) fn with_server(text: &str, launch: &Launch) -> Result<String, String> {
+pub(super) fn with_server(text: &str, launch: &Launch) -> Result<String, FormError> {
     let mut cleared = without_server(text)?;
     if !cleared.is_empty() && !cleared.ends_with('\n') {
         cleared.push('\n');
@@ -32,25 +32,26 @@ pub(super) fn with_server(text: &str, launch: &Launch) -> Result<String, String>
     if entered == Some(launch.command.as_str()) {
         Ok(cleared.clone())
     } else {
-        Err(format!(
-            "`{SERVERS}` is written in a form that cannot be added to"
-        ))
+        Err(FormError::UnknownForm(SERVERS))
     }
 }
 
 /// Returns the file without the server: the lines of its tables go, and the blank line in front of them.
-pub(super) fn without_server(text: &str) -> Result<String, String> {
+pub(super) fn without_server(text: &str) -> Result<String, FormError> {
     let document = Document::parse(text).map_err(|error| not_toml(&error))?;
     let Some(servers) = document.get(SERVERS) else {
         return Ok(text.to_owned());
     };
     let Some(entry) = servers.as_table_like().map(|servers| servers.get(NAME)) else {
-        return Err(format!("`{SERVERS}` is not a table"));
+        return Err(FormError::ServersNotATable(SERVERS));
     };
     let table = match entry {
         None => return Ok(text.to_owned()),
         Some(Item::Table(table)) if !table.is_dotted() => table,
-        Some(_) => return Err(format!("`{SERVERS}.{NAME}` is not a table of its own")),
+        Some(_) => {
+            let table = format!("{SERVERS}.{NAME}");
+            return Err(FormError::NotATableOfItsOwn(table));
+        }
     };
     let mut spans = Vec::new();
     collect(table, &mut spans);
@@ -95,9 +96,9 @@ fn end_of(table: &Table) -> usize {
     ends.max().unwrap_or(0)
 }
 
-fn not_toml(error: &TomlError) -> String {
-    let message = error.message().lines().next().unwrap_or_default();
-    format!("it is not TOML: {message}")
+fn not_toml(error: &TomlError) -> FormError {
+    let message = error.message().lines().next();
+    FormError::NotToml(message.unwrap_or_default().to_owned())
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ impl Manager {
             return Err(ManageError::field("description", "a new agent needs one"));
         }
         let new = if let Some(host) = asked.host {
-            self.for_host(host, asked.scope, &runtime, (&parsed, &text))?
+            self.for_host(host, asked.scope, &runtime, &parsed, &text)?
         } else {
             let place = self.new_file(asked.scope, &Path::new(AGENTS).join(&file_name))?;
             let mut warnings = unknown_keys(&text, asked.asks, place.path());
@@ -151,7 +151,8 @@ impl Manager {
         host: &Host,
         scope: LayerScope,
         name: &str,
-        (parsed, text): (&agent::Parsed, &str),
+        parsed: &agent::Parsed,
+        text: &str,
     ) -> Result<NewFile, ManageError> {
         let unknown = || ManageError::refused(format!("no agents can be made for {}", host.title));
         let rules = AgentRules::by_name(&host.name).ok_or_else(unknown)?;

@@ -56,12 +56,18 @@ fn only_the_end_is_signed_and_only_by_the_key() {
 #[test]
 fn a_journal_of_the_first_version_is_brought_to_the_newest() {
     let scene = Scene::new();
-    scene.submit("r1");
+    for run in ["r1", "open1", "open2", "open3"] {
+        scene.submit(run);
+    }
     scene.finish("r1");
     let raw = Connection::open(scene.path()).unwrap();
     raw.execute_batch(
         "DROP TABLE signatures; DROP INDEX runs_by_parent; ALTER TABLE runs DROP COLUMN parent;
          ALTER TABLE runs DROP COLUMN parent_node; ALTER TABLE runs DROP COLUMN parent_try;
+         ALTER TABLE runs DROP COLUMN surroundings; ALTER TABLE plans RENAME COLUMN envelope TO request;
+         UPDATE plans SET request = '{\"surroundings\": \"a1\"}' WHERE run = 'open1';
+         UPDATE plans SET request = 'no JSON' WHERE run = 'open2';
+         UPDATE plans SET request = '{}' WHERE run = 'open3';
          PRAGMA user_version = 1;",
     )
     .unwrap();
@@ -69,12 +75,18 @@ fn a_journal_of_the_first_version_is_brought_to_the_newest() {
     let version: i64 = raw
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .unwrap();
-    assert_eq!(version, 3);
+    assert_eq!(version, 4);
     assert_eq!(
         store.verify("r1").unwrap(),
         Some(ChainFault::NotSigned),
         "nobody signed it"
     );
+    let rows = store.outbox().unwrap();
+    let surroundings = rows
+        .iter()
+        .map(|row| (row.run.as_str(), row.surroundings.as_deref()));
+    let expected = [("open1", Some("a1")), ("open2", None), ("open3", None)];
+    assert_eq!(surroundings.collect::<Vec<_>>(), expected);
     let scene = Scene { store, ..scene };
     scene.submit("r2");
     scene.finish("r2");

@@ -131,14 +131,16 @@ fn rows(settings: &Settings) -> Vec<Row> {
             }
         }
     }
-    rows.extend(settings.providers.iter().flat_map(provider_rows));
-    rows.extend(settings.mcp.iter().flat_map(mcp_rows));
+    let providers = settings.providers.iter();
+    rows.extend(providers.flat_map(|(name, provider)| provider_rows(name, provider)));
+    let servers = settings.mcp.iter();
+    rows.extend(servers.flat_map(|(name, server)| mcp_rows(name, server)));
     rows.extend(settings.agent_overrides.iter().flat_map(agent_rows));
     rows
 }
 
 /// The rows of a provider; of its key only the place.
-fn provider_rows((name, provider): (&String, &Sourced<ProviderEntry>)) -> Vec<Row> {
+fn provider_rows(name: &str, provider: &Sourced<ProviderEntry>) -> Vec<Row> {
     let entry = &provider.value;
     let key = entry.key.as_ref().map(KeyPlace::shown);
     let fields = [
@@ -159,7 +161,7 @@ fn provider_rows((name, provider): (&String, &Sourced<ProviderEntry>)) -> Vec<Ro
 }
 
 /// A server; of its variables the names alone, and of its command the program, since arguments may be secret.
-fn mcp_rows((name, server): (&String, &Sourced<McpEntry>)) -> Vec<Row> {
+fn mcp_rows(name: &str, server: &Sourced<McpEntry>) -> Vec<Row> {
     let entry = &server.value;
     let names: Vec<&String> = entry.env.keys().collect();
     let rows = [

@@ -45,7 +45,7 @@ pub(super) fn run(
     let looked = looked.insert(super::look(environment, &Look::default())?);
     let environment = looked.library.environment().clone();
     let hosts = found_hosts(&environment);
-    let models = ModelSettings::find(&environment);
+    let models = ModelSettings::of(&environment, &looked.world.settings.settings);
     let providers = ProviderHealth::all(&models);
     let engines = engines::installed(&environment);
     let count = |state: State| {

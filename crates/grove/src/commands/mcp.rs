@@ -35,8 +35,9 @@ pub(super) fn run(environment: Environment, arguments: &McpArgs, out: &mut Outpu
         ..super::request(&environment, &flags, None)?
     };
     let serve = |environment: Environment| {
-        let engine = Arc::new(Engine::new(environment.clone()));
-        Server::new(LiveLibrary::start(environment, request)).with_engine(engine)
+        let library = Arc::new(LiveLibrary::start(environment.clone(), request));
+        let engine = Engine::with_library(environment, Arc::clone(&library));
+        Server::new(library).with_engine(Arc::new(engine))
     };
     match &arguments.http {
         None => serve(environment).stdio(),

@@ -40,10 +40,10 @@ pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Outp
         engine.require_sandbox(&resolved)?;
     }
     let (submitted, woken) = engine.submit(&resolved)?;
-    for note in resolved.notes.iter().chain(&submitted.notes) {
+    for note in &resolved.notes {
         out.note(&format!("note: {note}"));
     }
-    if resolved.request.background {
+    if resolved.background {
         if woken == Woken::Unanswered {
             out.note(&engine.journal()?.note_of_silence(&submitted.id)?);
         }
@@ -62,7 +62,7 @@ pub(super) fn run(environment: &Environment, arguments: &RunArgs, out: &mut Outp
         environment,
         runs: &*engine.journal()?,
         run: &submitted.id,
-        surroundings: &resolved.request.surroundings,
+        surroundings: &resolved.envelope.surroundings,
         json: arguments.json,
         timeout: None,
     };
@@ -77,16 +77,15 @@ pub(super) fn plan(environment: &Environment, arguments: &PlanArgs, out: &mut Ou
     for warning in &resolved.warnings {
         out.diagnostic(warning);
     }
-    let planned = engine.plan(&resolved)?;
-    for note in resolved.notes.iter().chain(&planned.notes) {
+    for note in &resolved.notes {
         out.note(&format!("note: {note}"));
     }
     if arguments.mermaid {
-        out.child_text(&planned.plan.mermaid());
+        out.child_text(&resolved.plan.mermaid());
     } else if arguments.run.json {
-        out.json(&planned.plan);
+        out.json(&resolved.plan);
     } else {
-        planning::print(&planned, &resolved.request.task, out);
+        planning::print(&resolved, out);
     }
     Ok(0)
 }

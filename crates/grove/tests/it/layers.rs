@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates with their layers. Crates of one layer do not know one another, but for those that [`MAY`] names.
-const LAYERS: [(&str, u8); 13] = [
+const LAYERS: [(&str, u8); 12] = [
     ("grove-spec", 0),
     ("grove-catalog", 0),
     ("grove-plan", 0),
@@ -15,29 +15,21 @@ const LAYERS: [(&str, u8); 13] = [
     ("grove-exec", 1),
     ("grove-store", 1),
     ("grove-skills", 2),
-    ("grove-runs", 2),
     ("grove-engine", 2),
     ("grove-server", 3),
     ("grove", 3),
 ];
 
 /// Arrows within a layer.
-const MAY: [(&str, &str); 5] = [
+const MAY: [(&str, &str); 4] = [
     ("grove-catalog", "grove-spec"),
     ("grove-plan", "grove-spec"),
     ("grove-engine", "grove-skills"),
-    ("grove-engine", "grove-runs"),
     ("grove", "grove-server"),
 ];
 
 /// Runs are the engine's: the edges depend on none of these.
-const BELOW_THE_ENGINE: [&str; 5] = [
-    "grove-plan",
-    "grove-store",
-    "grove-exec",
-    "grove-model",
-    "grove-runs",
-];
+const BELOW_THE_ENGINE: [&str; 4] = ["grove-plan", "grove-store", "grove-exec", "grove-model"];
 
 fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -95,4 +87,60 @@ fn the_edges_reach_runs_through_the_engine_alone() {
             }
         }
     }
+}
+
+/// The most lines of a function.
+const LONGEST_FUNCTION: usize = 110;
+
+/// The functions of a file with their lines, as rustfmt writes them: the end of one stands below its beginning.
+fn functions(text: &str) -> Vec<(String, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let start = line.trim_start();
+        let indent = &line[..line.len() - start.len()];
+        let Some((before, after)) = start.split_once("fn ") else {
+            continue;
+        };
+        let words = [
+            "pub",
+            "pub(crate)",
+            "pub(super)",
+            "const",
+            "async",
+            "unsafe",
+        ];
+        let is_function = before.split_whitespace().all(|word| words.contains(&word));
+        if !is_function || line.ends_with(';') || line.ends_with('}') {
+            continue;
+        }
+        let end = format!("{indent}}}");
+        let length = lines[at..].iter().position(|line| *line == end);
+        let name = after.split(['(', '<']).next().unwrap_or_default();
+        found.push((name.to_owned(), length.map_or(1, |length| length + 1)));
+    }
+    found
+}
+
+#[test]
+fn no_function_is_longer_than_a_screen_or_two() {
+    let mut folders = vec![crates(), crates().join("../xtask")];
+    let (mut n_functions, mut long) = (0, Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let is_test = ["tests", "tests.rs", "target"].contains(&name.as_str());
+            if path.is_dir() && !is_test {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") && !is_test {
+                let found = functions(&fs::read_to_string(&path).unwrap());
+                n_functions += found.len();
+                let found = found.into_iter().filter(|it| it.1 > LONGEST_FUNCTION);
+                long.extend(found.map(|it| format!("{}: {} {}", path.display(), it.0, it.1)));
+            }
+        }
+    }
+    assert!(n_functions > 5_000, "{n_functions}");
+    assert_eq!(long, Vec::<String>::new());
 }

@@ -82,14 +82,12 @@ fn typed(arguments: &RunArgs, texts: TypedTexts) -> Result<RunOrder, CommandErro
         };
         return Ok(RunOrder::of_saved_chain(name, task));
     }
-    let mut typed = words::parse(&words)
-        .map_err(|message| CommandError::usage(message).hint(format!("as {grammar}")))?;
+    let typed = words::parse(&words);
+    let mut typed = typed.map_err(|error| error.hint(format!("as {grammar}")))?;
     if let Some(items) = items {
         let typed = typed.for_each(items);
-        typed.map_err(|message| {
-            let hint = "`grove run AGENT \"Look at {item}\" --each FILES`";
-            CommandError::usage(message).hint(hint)
-        })?;
+        let hint = "`grove run AGENT \"Look at {item}\" --each FILES`";
+        typed.map_err(|error| error.hint(hint))?;
     }
     RunOrder::of_steps(typed.steps, typed.task, typed.is_chain)
 }

@@ -1,25 +1,26 @@
 //! `grove plan`: what a run would be.
 
-use grove_engine::view::{Child, FanOut, Node, Work, WorktreePlan};
-use grove_engine::view::{PlannedRun, Told};
+use grove_engine::ResolvedRun;
+use grove_engine::view::{Child, FanOut, Node, Told, Work, WorktreePlan};
+use grove_spec::duration;
 use grove_spec::text::one_line;
-use grove_spec::{Digest, duration};
 
 use crate::commands::counted;
 use crate::output::Output;
 
 /// Prints the flow of a plan, and a block for each child.
-pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut Output) {
-    let plan = &planned.plan;
+pub(super) fn print(resolved: &ResolvedRun, out: &mut Output) {
+    let (plan, task) = (&resolved.plan, &resolved.envelope.task);
     out.line(&format!("plan {}", plan.digest().first_digits(12)));
     out.line(&one_line(&plan.flow()));
     if !task.trim().is_empty() {
         out.line(&format!("task: {}", one_line(task)));
     }
     for node in &plan.nodes {
-        let (child, list) = match &node.work {
-            Work::Child(child) => (&**child, None),
-            Work::FanOut(list) => (&list.child, Some(list)),
+        let child = node.child();
+        let list = match &node.work {
+            Work::Child(_) => None,
+            Work::FanOut(list) => Some(list),
         };
         out.line("");
         out.line(&format!("{} {} ({})", node.id, child.agent, child.address));
@@ -30,11 +31,11 @@ pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut Output) {
                     "item in the output of {from} at `{}`, at most {most}",
                     list.path
                 ),
-                None => counted(items_of(list, planned), "item"),
+                None => counted(items_of(list, resolved), "item"),
             };
             out.line(&format!("  {:<10} {}", "each", one_line(&each)));
         }
-        for (name, value) in rows(node, child, planned) {
+        for (name, value) in rows(node, child, resolved) {
             out.line(&format!("  {name:<10} {}", one_line(&value)));
         }
     }
@@ -53,12 +54,10 @@ pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut Output) {
 }
 
 /// Returns the number of items of a list that is there.
-fn items_of(list: &FanOut, planned: &PlannedRun) -> usize {
-    let stored = planned.artifacts.iter();
-    let mut stored = stored.filter(|bytes| Some(Digest::of(bytes)) == list.items);
-    let bytes = stored.next().map_or(&[][..], Vec::as_slice);
-    let items: Result<Vec<serde_json::Value>, _> = serde_json::from_slice(bytes);
-    items.map_or(0, |items| items.len())
+fn items_of(list: &FanOut, resolved: &ResolvedRun) -> usize {
+    let bytes = list.items.as_ref().and_then(|items| resolved.text(items));
+    let items = bytes.and_then(|bytes| serde_json::from_slice::<Vec<_>>(bytes).ok());
+    items.map_or(0, |items: Vec<serde_json::Value>| items.len())
 }
 
 /// Says from which commit and children a working tree begins.
@@ -76,16 +75,13 @@ fn beginning(tree: &WorktreePlan) -> String {
 }
 
 /// Returns the rows about a child that are known before it starts; what is not said is left out.
-fn rows(node: &Node, child: &Child, planned: &PlannedRun) -> Vec<(&'static str, String)> {
+fn rows(node: &Node, child: &Child, resolved: &ResolvedRun) -> Vec<(&'static str, String)> {
     let after: Vec<&str> = node
         .after
         .iter()
         .map(grove_engine::view::NodeId::as_str)
         .collect();
-    let told = planned
-        .artifacts
-        .iter()
-        .find(|bytes| Digest::of(bytes) == child.told);
+    let told = resolved.text(&child.told);
     let told = told.and_then(|bytes| serde_json::from_slice::<Told>(bytes).ok());
     let task = told.map(|told| told.message).unwrap_or_default();
     let contract = child.contract.as_ref();

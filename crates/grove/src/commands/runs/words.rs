@@ -4,6 +4,8 @@ use grove_spec::agent::{OutputFile, OutputMode};
 use grove_spec::chain::{Collect, Expand, FanOut, Group, GroupSettings, Step, Task};
 use serde_json::Value;
 
+use crate::command_error::CommandError;
+
 /// The words between steps, and between tasks of one step. A shell takes `->` for itself unless it is quoted.
 const THEN: [&str; 3] = ["->", "→", "then"];
 const AND: [&str; 1] = [","];
@@ -27,9 +29,10 @@ pub(super) fn is_joint(word: &str) -> bool {
 
 impl TypedSteps {
     /// Lets the first step run once for each item.
-    pub(super) fn for_each(&mut self, items: Vec<String>) -> Result<(), String> {
+    pub(super) fn for_each(&mut self, items: Vec<String>) -> Result<(), CommandError> {
         let Some(Step::One(first)) = self.steps.first() else {
-            return Err("a list is for one agent, and the first step has several".to_owned());
+            let message = "a list is for one agent, and the first step has several";
+            return Err(CommandError::usage(message));
         };
         let label = first.label.clone().or_else(|| Some("{item}".to_owned()));
         let template = Task {
@@ -60,11 +63,11 @@ impl TypedSteps {
 }
 
 /// Reads what was typed, or says what is wrong with it.
-pub(super) fn parse(words: &[String]) -> Result<TypedSteps, String> {
+pub(super) fn parse(words: &[String]) -> Result<TypedSteps, CommandError> {
     let mut typed = TypedSteps::default();
     for step in words.split(|word| THEN.contains(&word.as_str())) {
         let tasks = step.split(|word| AND.contains(&word.as_str()));
-        let tasks: Result<Vec<Task>, String> = tasks.map(task).collect();
+        let tasks: Result<Vec<Task>, CommandError> = tasks.map(task).collect();
         let mut tasks = tasks?;
         typed
             .steps
@@ -79,7 +82,8 @@ pub(super) fn parse(words: &[String]) -> Result<TypedSteps, String> {
     let first = typed.steps.first().map_or(&[][..], Step::tasks);
     for task in first {
         if task.task.as_ref().is_none_or(|task| task.trim().is_empty()) {
-            return Err(format!("there is no task for `{}`", task.agent));
+            let message = format!("there is no task for `{}`", task.agent);
+            return Err(CommandError::usage(message));
         }
     }
     let task = first.first().and_then(|task| task.task.clone());
@@ -94,15 +98,14 @@ pub(super) fn parse(words: &[String]) -> Result<TypedSteps, String> {
 }
 
 /// `AGENT [TASK]`, where the agent may have settings: `AGENT[model=…,as=…]`.
-fn task(words: &[String]) -> Result<Task, String> {
+fn task(words: &[String]) -> Result<Task, CommandError> {
     let (name, rest) = match words {
-        [] => return Err("an agent is missing".to_owned()),
+        [] => return Err(CommandError::usage("an agent is missing")),
         [name, rest @ ..] => (name.as_str(), rest),
     };
     if let [_, more, ..] = rest {
-        return Err(format!(
-            "`{more}` is one word too many; put the task in quotes"
-        ));
+        let message = format!("`{more}` is one word too many; put the task in quotes");
+        return Err(CommandError::usage(message));
     }
     let (agent, settings) = match name.strip_suffix(']').and_then(|it| it.split_once('[')) {
         Some((agent, settings)) => (agent, settings),
@@ -134,9 +137,9 @@ fn task(words: &[String]) -> Result<Task, String> {
                     "inline" => OutputMode::Inline,
                     "file-only" => OutputMode::FileOnly,
                     _ => {
-                        return Err(format!(
-                            "`{value}` is not an outputMode; use inline or file-only"
-                        ));
+                        let message =
+                            format!("`{value}` is not an outputMode; use inline or file-only");
+                        return Err(CommandError::usage(message));
                     }
                 });
             }
@@ -147,12 +150,14 @@ fn task(words: &[String]) -> Result<Task, String> {
             "progress" => task.progress = Some(value != "false"),
             "count" => {
                 let count = value.parse().ok().filter(|count| *count > 0);
-                task.count = Some(count.ok_or_else(|| format!("`{value}` is not a count"))?);
+                let not_a_count = || CommandError::usage(format!("`{value}` is not a count"));
+                task.count = Some(count.ok_or_else(not_a_count)?);
             }
             other => {
-                return Err(format!(
+                let message = format!(
                     "`{other}` is not a setting of a task; use model, engine, as, label, cwd, worktree, baseRef, skills, output, outputMode, reads, progress, count"
-                ));
+                );
+                return Err(CommandError::usage(message));
             }
         }
     }
@@ -163,7 +168,7 @@ fn task(words: &[String]) -> Result<Task, String> {
 mod tests {
     use super::*;
 
-    fn typed(text: &str) -> Result<TypedSteps, String> {
+    fn typed(text: &str) -> Result<TypedSteps, CommandError> {
         let words: Vec<String> = text.split(' ').map(|it| it.replace('_', " ")).collect();
         parse(&words)
     }
@@ -205,7 +210,8 @@ mod tests {
             } else {
                 text
             };
-            assert!(typed(text).unwrap_err().starts_with(wrong), "{text}");
+            let refused = typed(text).unwrap_err().message();
+            assert!(refused.starts_with(wrong), "{text}: {refused}");
         }
     }
 }

@@ -171,7 +171,7 @@ fn one_exchanged_artifact_is_noticed() {
         );
         assert!(!after(&session, &id, sql(remove)).is_empty(), "{digest}");
     }
-    let asked = format!("UPDATE plans SET request = '{{}}' WHERE run = '{id}'");
+    let asked = format!("UPDATE plans SET envelope = '{{}}' WHERE run = '{id}'");
     assert!(!after(&session, &id, sql(asked)).is_empty());
 }
 

@@ -7,11 +7,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use grove_engine::below::grove_plan::{Fact, Limits, NodeId, Outcome, TreeLimits};
-use grove_engine::below::grove_runs::{
-    ChildRequest, RunPlaces, RunRequest, submit, surroundings_of, wake,
-};
+use grove_engine::below::grove_plan::{Fact, NodeId, Outcome};
 use grove_engine::below::grove_store::{RunFilter, Store};
+use grove_engine::below::{submit, wake};
+use grove_engine::view::RunPlaces;
+use grove_engine::{Engine, ResolvedRun, RunOrder};
+use grove_skills::Environment;
 use grove_testkit::model_server::{ModelServer, Reply, Script};
 
 /// Supervisors at a time, each with surroundings of its own: all take what they find, but starts are each one's own.
@@ -56,8 +57,14 @@ impl Competitor {
             .unwrap()
     }
 
-    fn surroundings(&self) -> String {
-        surroundings_of(&self.variables, &[], &[])
+    /// The engine of its surroundings.
+    fn engine(&self, home: &Path) -> Engine {
+        let variables = self.variables.iter();
+        let variables = variables.map(|(name, value)| (name.clone(), value.into()));
+        Engine::new(Environment {
+            variables: variables.collect(),
+            ..Environment::for_home(home.to_path_buf(), home.join("work"))
+        })
     }
 
     /// Kills it, and lets another take its place at once.
@@ -75,63 +82,13 @@ impl Drop for Competitor {
     }
 }
 
-fn request(folder: &Path, number: usize, surroundings: String) -> RunRequest {
-    let task = format!("errand {number}");
-    let child = ChildRequest {
-        id: NodeId::step(1),
-        after: Vec::new(),
-        group: None,
-        label: None,
-        inputs: None,
-        agent: "worker".to_owned(),
-        address: "worker".to_owned(),
-        task: task.clone(),
-        prompt_parts: Vec::new(),
-        prompt: "You work.".to_owned(),
-        history: Vec::new(),
-        tools: None,
-        skills: Vec::new(),
-        denied_tools: [].into(),
-        engine: "native".to_owned(),
-        program: None,
-        program_version: None,
-        models: vec!["anthropic/m".to_owned()],
-        model_facts: Vec::new(),
-        fallback_after_writes: false,
-        folder: folder.to_path_buf(),
-        worktree: None,
-        is_base_named: false,
-        setup_hook_text: None,
-        readable: Vec::new(),
-        location_aliases: BTreeMap::new(),
-        limits: Limits::default(),
-        output_schema: None,
-        output: None,
-        contract: None,
-        reviews: None,
-        list: None,
-        file_only: false,
-    };
-    RunRequest {
-        title: task.clone(),
-        task,
-        children: vec![child],
-        groups: BTreeMap::new(),
-        folder: folder.to_path_buf(),
-        tree: TreeLimits::default(),
-        submit_key: None,
-        asked: None,
-        background: true,
-        mcp_servers: Vec::new(),
-        session_dir: None,
-        chain_dir: None,
-        on_complete: None,
-        recording: None,
-        parent: None,
-        model_scopes: Vec::new(),
-        max_output: None,
-        surroundings,
-    }
+const AGENT: &str = "---\nname: worker\ndescription: Works.\nmodel: anthropic/m\n---\nYou work.\n";
+
+/// An errand for one child, of whichever competitor has the surroundings of this engine.
+fn errand(engine: &Engine, number: usize) -> ResolvedRun {
+    let mut order = RunOrder::of_task("worker", &format!("errand {number}"));
+    order.request.background = true;
+    engine.resolve(&order).unwrap()
 }
 
 #[test]
@@ -147,11 +104,23 @@ fn supervisors_that_are_killed_lose_nothing_and_do_nothing_twice() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path();
     let places = RunPlaces::in_state(&home.join(".local/state/grove"));
-    std::fs::create_dir_all(places.folder()).unwrap();
+    for below in [
+        places.folder(),
+        &home.join("work"),
+        &home.join(".grove/agents"),
+    ] {
+        std::fs::create_dir_all(below).unwrap();
+    }
+    std::fs::write(home.join(".grove/agents/worker.md"), AGENT).unwrap();
     let store = Store::open(&places.journal()).unwrap();
     let mut competitors: Vec<Competitor> = (0..COMPETITORS)
         .map(|at| Competitor::start(home, at, &server))
         .collect();
+    let engines = competitors.iter().map(|it| it.engine(home));
+    let engines: Vec<Engine> = engines.collect();
+    // They are made beforehand, so that many children are at work at once.
+    let errands = (0..attempts).map(|number| errand(&engines[number % COMPETITORS], number));
+    let errands: Vec<ResolvedRun> = errands.collect();
     let open = RunFilter {
         only_open: true,
         most: Some(usize::MAX),
@@ -164,10 +133,9 @@ fn supervisors_that_are_killed_lose_nothing_and_do_nothing_twice() {
         assert!(Instant::now() < end, "{left} of {attempts} are left");
         left = store.runs(&open).unwrap().len();
         while submitted < attempts && left < AT_ONCE {
-            let whose = &competitors[submitted % COMPETITORS];
-            let surroundings = whose.surroundings();
-            let run = submit(&store, &request(home, submitted, surroundings.clone())).unwrap();
-            wake(&places, &surroundings, &run.id);
+            let errand = &errands[submitted];
+            let run = submit(&store, errand).unwrap();
+            wake(&places, &errand.envelope.surroundings, &run.id);
             submitted += 1;
             left += 1;
         }
@@ -207,7 +175,7 @@ fn supervisors_that_are_killed_lose_nothing_and_do_nothing_twice() {
         let text = store.artifact(&text).unwrap().unwrap();
         assert_eq!(
             String::from_utf8(text).unwrap(),
-            format!("Did {}.", row.title)
+            format!("Did {}.", row.title.trim_start_matches("worker: "))
         );
     }
     assert!(recovered > 0, "no kill met a child at work");

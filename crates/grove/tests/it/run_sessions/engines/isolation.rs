@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::{fs, thread};
 
-use grove_engine::below::grove_runs::BOUNDARY;
+use grove_engine::below::BOUNDARY;
 use grove_testkit::needs;
 use grove_testkit::session::Session;
 use serde_json::{Value, json};
