@@ -9,6 +9,7 @@
 mod error;
 mod journal;
 mod reading;
+mod run_events;
 mod schema;
 mod signing;
 mod writer;
@@ -16,7 +17,7 @@ mod writer;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -26,10 +27,11 @@ use rusqlite::{Connection, OpenFlags};
 pub use error::StoreError;
 pub use journal::{ChainFault, chain_hash};
 pub use reading::{LoadedRun, OpenRow, RunFilter, RunRow};
+pub use run_events::RunEvents;
 pub use signing::SigningKey;
 pub use writer::{Appended, Pruned, Submitted};
 
-use reading::LongRuns;
+use reading::KnownRuns;
 use writer::Job;
 
 /// The longest wait for another program to finish its transaction.
@@ -86,8 +88,8 @@ pub struct Store {
     jobs: Option<SyncSender<Job>>,
     writer: Option<JoinHandle<()>>,
     reader: Mutex<Connection>,
-    /// Long journals in memory, so that each look reads only their new events. Locked while the reader is held.
-    long_runs: Mutex<LongRuns>,
+    /// Runs in memory, as the file has them or had them, so that each look reads only their new events.
+    known: Arc<Mutex<KnownRuns>>,
     /// The key for the ends of runs; without it nothing is signed, and signatures are not checked.
     key: Option<SigningKey>,
 }
@@ -109,17 +111,18 @@ impl Store {
         let reader = connect(path)?;
         reader.pragma_update(None, "query_only", true)?;
         let (jobs, waiting) = sync_channel(QUEUE);
-        let writers_key = key.clone();
+        let known = Arc::new(Mutex::new(KnownRuns::default()));
+        let (writers_key, writers_known) = (key.clone(), Arc::clone(&known));
         let writer = std::thread::Builder::new()
             .name("journal".to_owned())
-            .spawn(move || writer::run(connection, writers_key, &waiting))
+            .spawn(move || writer::run(connection, writers_key, &writers_known, &waiting))
             .map_err(StoreError::Thread)?;
         Ok(Self {
             path: path.to_path_buf(),
             jobs: Some(jobs),
             writer: Some(writer),
             reader: Mutex::new(reader),
-            long_runs: Mutex::default(),
+            known,
             key,
         })
     }

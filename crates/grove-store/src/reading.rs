@@ -1,7 +1,7 @@
 //! Reading the file. Reads are short, so that SQLite can fold the write-ahead log back into it.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grove_plan::{
     Attempt, Body, Command, Damaged, EffectId, Event, Execution, Holder, NodeId, Parent, Plan,
@@ -13,18 +13,33 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::journal::{ChainFault, verify};
-use crate::{Store, StoreError, signing};
+use crate::{RunEvents, Store, StoreError, signing};
 
 /// The most runs of a list without a limit of its own.
 const LISTED: usize = 50;
-/// The number of events from which on a journal is kept folded. Each child of a run looks at it several times: a thousand
-/// children of one list took 350 ms each when every look read and folded all of it.
+/// The number of events from which on a journal that another process writes is kept folded. Each child of a run looks at
+/// it several times: a thousand children of one list took 350 ms each when every look read and folded all of it.
 const LONG: usize = 256;
-/// The most long journals that are kept.
-const MAX_KEPT: usize = 8;
+/// The most runs that are kept.
+const MAX_KEPT: usize = 4_096;
 
-/// Long journals as they were last seen, by the id of the run.
-pub(crate) type LongRuns = BTreeMap<String, LoadedRun>;
+/// Runs in memory by their ids: those that this process writes, and long ones that others write.
+#[derive(Debug, Default)]
+pub(crate) struct KnownRuns(HashMap<String, LoadedRun>);
+
+impl KnownRuns {
+    /// Keeps a run as the file has it now.
+    pub(crate) fn keep(&mut self, run: &LoadedRun) {
+        if self.0.len() >= MAX_KEPT {
+            self.0.clear();
+        }
+        self.0.insert(run.id.clone(), run.clone());
+    }
+}
+
+pub(crate) fn locked(known: &Mutex<KnownRuns>) -> MutexGuard<'_, KnownRuns> {
+    known.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// One run in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,11 +119,11 @@ pub struct LoadedRun {
     /// The plan that it executes.
     pub plan: Arc<Plan>,
     /// Everything about the run that its plan does not have, as JSON.
-    pub envelope: String,
+    pub envelope: Arc<str>,
     /// The state after its last event.
     pub state: State,
     /// The events of its journal.
-    pub events: Vec<Arc<Event>>,
+    pub events: RunEvents,
     /// The hash of its last event.
     pub head: String,
     /// The child that requested it.
@@ -187,33 +202,30 @@ impl Store {
     /// Returns a run with its journal.
     pub fn load(&self, run: &str) -> Result<LoadedRun, StoreError> {
         let connection = self.reader();
-        let kept = || {
-            self.long_runs
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        let known = kept().remove(run);
-        let loaded = match known {
+        // What is known is not newer than what the transaction sees.
+        let known = locked(&self.known).0.get(run).cloned();
+        let snapshot = connection.unchecked_transaction()?;
+        let (last, loaded) = match known {
             Some(mut known) => {
-                known.head = head_of(&connection, run)?;
-                read_on(&connection, &mut known)?;
-                known
+                let last = known.state.seq;
+                read_on(&snapshot, &mut known)?;
+                (last, known)
             }
-            None => load(&connection, run)?,
+            None => (0, load(&snapshot, run)?),
         };
-        if loaded.events.len() >= LONG {
-            let mut kept = kept();
-            if kept.len() >= MAX_KEPT {
-                kept.clear();
-            }
-            kept.insert(run.to_owned(), loaded.clone());
+        if loaded.state.seq > last && loaded.events.len() >= LONG {
+            locked(&self.known).keep(&loaded);
         }
         Ok(loaded)
     }
 
     /// Returns the child that requested a run.
     pub fn parent(&self, run: &str) -> Result<Option<Parent>, StoreError> {
-        Ok(load_rows(&self.reader(), run)?.parent)
+        let connection = self.reader();
+        let mut statement = connection
+            .prepare_cached("SELECT parent, parent_node, parent_try FROM runs WHERE id = ?1")?;
+        let found = statement.query_row([run], |row| parent_of(row, 0));
+        found.optional()?.ok_or_else(|| StoreError::NoRun(run.to_owned()))
     }
 
     /// Returns the state of a run, and true if it is over.
@@ -402,27 +414,34 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
 /// Loads a run with its journal folded.
 pub(crate) fn load(connection: &Connection, run: &str) -> Result<LoadedRun, StoreError> {
     let mut loaded = load_rows(connection, run)?;
-    read_on(connection, &mut loaded)?;
+    add_events(connection, &mut loaded)?;
     Ok(loaded)
 }
 
-/// Adds the events that were recorded since the last one.
+/// Brings a run up to date with the file.
 fn read_on(connection: &Connection, loaded: &mut LoadedRun) -> Result<(), StoreError> {
+    let mut statement = connection.prepare_cached("SELECT seq, head FROM runs WHERE id = ?1")?;
+    let last = |row: &Row<'_>| Ok((unsigned(row.get(0)?), row.get(1)?));
+    let found = statement.query_row([&loaded.id], last).optional()?;
+    let (seq, head) = found.ok_or_else(|| StoreError::NoRun(loaded.id.clone()))?;
+    if seq != loaded.state.seq {
+        loaded.head = head;
+        add_events(connection, loaded)?;
+    }
+    Ok(())
+}
+
+/// Adds the events that were recorded since the last one.
+fn add_events(connection: &Connection, loaded: &mut LoadedRun) -> Result<(), StoreError> {
     for event in events_after(connection, &loaded.id, loaded.state.seq)? {
         let seq = event.seq;
         advance(&loaded.plan, &mut loaded.state, &event).map_err(|why| StoreError::Damaged {
             run: loaded.id.clone(),
             source: Damaged { seq, why },
         })?;
-        loaded.events.push(Arc::new(event));
+        loaded.events.push(event);
     }
     Ok(())
-}
-
-fn head_of(connection: &Connection, run: &str) -> Result<String, StoreError> {
-    let mut statement = connection.prepare_cached("SELECT head FROM runs WHERE id = ?1")?;
-    let found = statement.query_row([run], |row| row.get(0)).optional()?;
-    found.ok_or_else(|| StoreError::NoRun(run.to_owned()))
 }
 
 /// Loads the row of a run without its journal.
@@ -435,7 +454,7 @@ fn load_rows(connection: &Connection, run: &str) -> Result<LoadedRun, StoreError
             row.get::<_, String>(0)?,
             row.get::<_, String>(1)?,
             row.get::<_, String>(2)?,
-            parent_of(row)?,
+            parent_of(row, 3)?,
         ))
     });
     let (plan, envelope, head, parent) = found
@@ -448,18 +467,19 @@ fn load_rows(connection: &Connection, run: &str) -> Result<LoadedRun, StoreError
     Ok(LoadedRun {
         id: run.to_owned(),
         plan: Arc::new(plan),
-        envelope,
+        envelope: envelope.into(),
         state: State::default(),
-        events: Vec::new(),
+        events: RunEvents::default(),
         head,
         parent,
     })
 }
 
-fn parent_of(row: &Row<'_>) -> rusqlite::Result<Option<Parent>> {
-    let run: Option<String> = row.get(3)?;
-    let node: Option<String> = row.get(4)?;
-    let n: Option<u32> = row.get(5)?;
+/// Reads the child that requested a run from three columns.
+fn parent_of(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<Parent>> {
+    let run: Option<String> = row.get(first)?;
+    let node: Option<String> = row.get(first + 1)?;
+    let n: Option<u32> = row.get(first + 2)?;
     Ok(run.zip(node.zip(n)).map(|(run, (node, n))| Parent {
         run,
         of: Attempt {

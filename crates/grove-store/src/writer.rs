@@ -1,8 +1,8 @@
 //! The one thread that writes. Jobs that arrive during a commit are written together in the next.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex};
 
 use grove_plan::{
     Attempt, EffectId, EffectKind, Event, Fact, Parent, Plan, Refused, State, Step, Times, Usage,
@@ -12,7 +12,7 @@ use grove_spec::Digest;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use crate::journal::{body_of, chain_hash, chain_start};
-use crate::reading;
+use crate::reading::{self, KnownRuns, LoadedRun, locked};
 use crate::signing::{self, SigningKey};
 use crate::{Draft, Store, StoreError, Submission};
 
@@ -112,13 +112,20 @@ impl Store {
 }
 
 /// Writes jobs until no sender is left.
-pub(crate) fn run(connection: Connection, key: Option<SigningKey>, jobs: &Receiver<Job>) {
+pub(crate) fn run(
+    connection: Connection,
+    key: Option<SigningKey>,
+    known: &Mutex<KnownRuns>,
+    jobs: &Receiver<Job>,
+) {
     let mut writer = Writer {
         connection,
-        known: KnownRuns {
+        written: WrittenRuns {
             runs: HashMap::new(),
+            changed: HashSet::new(),
             key,
         },
+        known,
     };
     while let Ok(first) = jobs.recv() {
         let more = std::iter::from_fn(|| jobs.try_recv().ok());
@@ -127,43 +134,40 @@ pub(crate) fn run(connection: Connection, key: Option<SigningKey>, jobs: &Receiv
     }
 }
 
-/// A run whose state is known up to an event.
-struct KnownRun {
-    plan: Arc<Plan>,
-    state: State,
-    head: Digest,
-    parent: Option<Parent>,
-}
-
 /// The data that the writer keeps beside the file.
-struct KnownRuns {
-    runs: HashMap<String, KnownRun>,
+struct WrittenRuns {
+    /// Runs up to their last event, which may not be durable yet.
+    runs: HashMap<String, LoadedRun>,
+    /// The runs that the group of jobs changes.
+    changed: HashSet<String>,
     /// The key that signs the ends of runs.
     key: Option<SigningKey>,
 }
 
-struct Writer {
+struct Writer<'a> {
     connection: Connection,
-    known: KnownRuns,
+    written: WrittenRuns,
+    /// The runs as readers may see them, which are durable.
+    known: &'a Mutex<KnownRuns>,
 }
 
 /// A reply that is sent once the group is durable, or with the reason why it could not be written.
 type Pending = Box<dyn FnOnce(Option<&StoreError>) + Send>;
 
-impl Writer {
+impl Writer<'_> {
     /// Writes a group in one commit. A refused event does not affect the others of its group; a failed commit fails all.
     fn write(&mut self, group: Vec<Job>) {
         let mut pending: Vec<Pending> = Vec::with_capacity(group.len());
-        if self.known.runs.len() > KEPT {
-            self.known.runs.clear();
+        if self.written.runs.len() > KEPT {
+            self.written.runs.clear();
         }
-        let known = &mut self.known;
+        let written = &mut self.written;
         let behavior = TransactionBehavior::Immediate;
         let result = match self.connection.transaction_with_behavior(behavior) {
             Ok(transaction) => {
                 let mut fault = None;
                 for job in group {
-                    pending.push(do_job(&transaction, known, &mut fault, job));
+                    pending.push(do_job(&transaction, written, &mut fault, job));
                 }
                 // The half-done work of a failed job is undone with the whole group.
                 match fault {
@@ -177,10 +181,16 @@ impl Writer {
                 Err(error)
             }
         };
+        let changed = std::mem::take(&mut self.written.changed);
         if result.is_err() {
             // The states in memory are ahead of the file.
-            self.known.runs.clear();
+            self.written.runs.clear();
         }
+        let mut known = locked(self.known);
+        for run in changed.iter().filter_map(|id| self.written.runs.get(id)) {
+            known.keep(run);
+        }
+        drop(known);
         let error = result.err();
         for reply in pending {
             reply(error.as_ref());
@@ -219,7 +229,7 @@ fn with_sources(error: &StoreError) -> String {
 /// Does one job; its reply is sent when the group is durable.
 fn do_job(
     transaction: &Transaction<'_>,
-    known: &mut KnownRuns,
+    written: &mut WrittenRuns,
     fault: &mut Option<String>,
     job: Job,
 ) -> Pending {
@@ -230,12 +240,12 @@ fn do_job(
     };
     match job {
         Job::Submit(submission, reply) => {
-            let result = submit(transaction, known, *submission);
+            let result = submit(transaction, written, *submission);
             note(result.as_ref().err());
             pending(result, reply)
         }
         Job::Append(run, draft, reply) => {
-            let result = append(transaction, known, &run, *draft);
+            let result = append(transaction, written, &run, *draft);
             note(result.as_ref().err());
             pending(result, reply)
         }
@@ -243,7 +253,7 @@ fn do_job(
             let result = prune(transaction, &runs, at);
             note(result.as_ref().err());
             for run in &runs {
-                known.runs.remove(run);
+                written.runs.remove(run);
             }
             pending(result, reply)
         }
@@ -252,7 +262,7 @@ fn do_job(
 
 fn submit(
     transaction: &Transaction<'_>,
-    known: &mut KnownRuns,
+    written: &mut WrittenRuns,
     submission: Submission,
 ) -> Result<Submitted, StoreError> {
     let Submission {
@@ -282,7 +292,7 @@ fn submit(
     }
     drop(same);
     if let Some(parent) = &parent {
-        tell_above(transaction, known, parent, at, |of| Fact::Delegated {
+        tell_above(transaction, written, parent, at, |of| Fact::Delegated {
             of: of.clone(),
             run: id.clone(),
             children: plan.children().count() as u64,
@@ -321,7 +331,7 @@ fn submit(
         head,
         parent: parent.clone(),
     };
-    known.runs.insert(id.clone(), fresh);
+    written.runs.insert(id.clone(), fresh);
     let (like, reused) = again.unzip();
     if let Some(like) = like {
         transaction.execute(
@@ -339,7 +349,7 @@ fn submit(
         artifacts,
         at,
     };
-    append(transaction, known, &id, draft)?;
+    append(transaction, written, &id, draft)?;
     Ok(Submitted {
         run: id,
         is_new: true,
@@ -349,7 +359,7 @@ fn submit(
 /// Records an event, and in the same transaction the usage that it adds to all runs above.
 fn append(
     transaction: &Transaction<'_>,
-    known: &mut KnownRuns,
+    written: &mut WrittenRuns,
     run: &str,
     draft: Draft,
 ) -> Result<Appended, StoreError> {
@@ -358,16 +368,16 @@ fn append(
         ..
     } = &draft.fact
     {
-        check_left_above(transaction, known, run)?;
+        check_left_above(transaction, written, run)?;
     }
-    let (mut appended, spent) = append_to(transaction, known, run, draft)?;
+    let (mut appended, spent) = append_to(transaction, written, run, draft)?;
     if let Some(spent) = spent.filter(|spent| !spent.usage.is_nothing()) {
         let at = appended.event.at;
-        appended.others = spend_above(transaction, known, run, &spent, at)?;
+        appended.others = spend_above(transaction, written, run, &spent, at)?;
     }
     // This comes last, because a run above may have had the child stopped.
     if let Some(of) = appended.event.fact.told_by() {
-        let state = known.runs.get(run).map(|current| &current.state);
+        let state = written.runs.get(run).map(|current| &current.state);
         let attempt = state.and_then(|state| state.attempt(of));
         appended.is_stopping = attempt.is_some_and(|attempt| attempt.stopping.is_some());
     }
@@ -377,13 +387,13 @@ fn append(
 /// Refuses to let a run go on if a run above it has nothing left, which the run itself may not know.
 fn check_left_above(
     transaction: &Transaction<'_>,
-    known: &mut KnownRuns,
+    written: &mut WrittenRuns,
     run: &str,
 ) -> Result<(), StoreError> {
-    let mut above = up_to_date(transaction, known, run)?.parent.clone();
+    let mut above = up_to_date(transaction, written, run)?.parent.clone();
     while let Some(Parent { run, of }) = above.take() {
         // A run that was pruned has no limits any more.
-        let current = match up_to_date(transaction, known, &run) {
+        let current = match up_to_date(transaction, written, &run) {
             Err(StoreError::NoRun(_)) => return Ok(()),
             current => current?,
         };
@@ -404,12 +414,12 @@ struct SpentBelow {
 
 fn append_to(
     transaction: &Transaction<'_>,
-    known: &mut KnownRuns,
+    written: &mut WrittenRuns,
     run: &str,
     draft: Draft,
 ) -> Result<(Appended, Option<SpentBelow>), StoreError> {
-    let key = known.key.clone();
-    let current = up_to_date(transaction, known, run)?;
+    let key = written.key.clone();
+    let current = up_to_date(transaction, written, run)?;
     let event = Event {
         seq: current.state.seq.saturating_add(1),
         at: draft.at,
@@ -429,7 +439,7 @@ fn append_to(
     };
     if let Err(error) = signed {
         // The state is ahead of the file; the next use reads it again.
-        known.runs.remove(run);
+        written.runs.remove(run);
         return Err(StoreError::Group(with_sources(&error)));
     }
     let open = current.state.open.keys();
@@ -461,7 +471,7 @@ fn append_to(
 /// this run ends too.
 fn spend_above(
     transaction: &Transaction<'_>,
-    known: &mut KnownRuns,
+    written: &mut WrittenRuns,
     run: &str,
     spent: &SpentBelow,
     at: Times,
@@ -474,8 +484,8 @@ fn spend_above(
             usage: spent.usage,
             cost: spent.cost,
         };
-        append_one(transaction, known, &id, fact, at)?;
-        let current = up_to_date(transaction, known, &id)?;
+        append_one(transaction, written, &id, fact, at)?;
+        let current = up_to_date(transaction, written, &id)?;
         let attempt = current.state.attempt(&of);
         is_ending |= attempt.is_some_and(|attempt| attempt.stopping.is_some())
             || current
@@ -485,7 +495,7 @@ fn spend_above(
         above.clone_from(&current.parent);
         others.push(id);
     }
-    let own = &up_to_date(transaction, known, run)?.state;
+    let own = &up_to_date(transaction, written, run)?.state;
     if is_ending && own.ended.is_none() && own.stop.is_none() {
         let wish = Fact::Wanted {
             by: format!("the run above it, {}", spent.parent.run),
@@ -493,7 +503,7 @@ fn spend_above(
             id: format!("above-{}-{}", spent.parent.run, own.seq),
             wish: Wish::Stop { now: false },
         };
-        match append_one(transaction, known, run, wish, at) {
+        match append_one(transaction, written, run, wish, at) {
             Ok(()) | Err(StoreError::Refused(_)) => others.push(run.to_owned()),
             Err(error) => return Err(error),
         }
@@ -504,7 +514,7 @@ fn spend_above(
 /// Records a fact in every run above; if one refuses it, none has it.
 fn tell_above(
     transaction: &Transaction<'_>,
-    known: &mut KnownRuns,
+    written: &mut WrittenRuns,
     parent: &Parent,
     at: Times,
     fact: impl Fn(&Attempt) -> Fact,
@@ -514,21 +524,21 @@ fn tell_above(
     let mut told = Vec::new();
     while let Some(Parent { run, of }) = above.take() {
         told.push(run.clone());
-        if let Err(error) = append_one(transaction, known, &run, fact(&of), at) {
+        if let Err(error) = append_one(transaction, written, &run, fact(&of), at) {
             transaction.execute_batch("ROLLBACK TO above; RELEASE above")?;
             for run in &told {
-                known.runs.remove(run);
+                written.runs.remove(run);
             }
             return Err(error);
         }
-        above.clone_from(&up_to_date(transaction, known, &run)?.parent);
+        above.clone_from(&up_to_date(transaction, written, &run)?.parent);
     }
     Ok(transaction.execute_batch("RELEASE above")?)
 }
 
 fn append_one(
     transaction: &Transaction<'_>,
-    known: &mut KnownRuns,
+    written: &mut WrittenRuns,
     run: &str,
     fact: Fact,
     at: Times,
@@ -538,20 +548,20 @@ fn append_one(
         artifacts: Vec::new(),
         at,
     };
-    append_to(transaction, known, run, draft).map(|_| ())
+    append_to(transaction, written, run, draft).map(|_| ())
 }
 
 /// The state of a run, with the events that other processes have recorded since.
 fn up_to_date<'a>(
     transaction: &Transaction<'_>,
-    known: &'a mut KnownRuns,
+    written: &'a mut WrittenRuns,
     run: &str,
-) -> Result<&'a mut KnownRun, StoreError> {
+) -> Result<&'a mut LoadedRun, StoreError> {
     let mut last = transaction.prepare_cached("SELECT seq FROM runs WHERE id = ?1")?;
     let last: Option<i64> = last.query_row([run], |row| row.get(0)).optional()?;
     let last = last.ok_or_else(|| StoreError::NoRun(run.to_owned()))?;
     let is_current = |it: &KnownRun| i64::try_from(it.state.seq).is_ok_and(|seq| seq == last);
-    if !known.runs.get(run).is_some_and(is_current) {
+    if !written.runs.get(run).is_some_and(is_current) {
         let loaded = reading::load(transaction, run)?;
         let head = loaded.head.parse().map_err(|_| StoreError::Row {
             run: run.to_owned(),
@@ -563,7 +573,7 @@ fn up_to_date<'a>(
             head,
             parent: loaded.parent,
         };
-        known.runs.insert(run.to_owned(), fresh);
+        written.runs.insert(run.to_owned(), fresh);
     }
     known
         .runs
@@ -574,7 +584,7 @@ fn up_to_date<'a>(
 fn write_event(
     transaction: &Transaction<'_>,
     run: &str,
-    current: &mut KnownRun,
+    current: &mut LoadedRun,
     event: &Event,
     step: &Step,
     artifacts: &[Vec<u8>],
@@ -623,7 +633,7 @@ fn write_event(
 fn write_outbox(
     transaction: &Transaction<'_>,
     run: &str,
-    current: &KnownRun,
+    current: &LoadedRun,
     event: &Event,
     step: &Step,
 ) -> Result<(), StoreError> {
