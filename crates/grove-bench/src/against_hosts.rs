@@ -85,10 +85,10 @@ fn pairs() -> Result<Vec<Pair>, String> {
         let home = side_by_side(&collection, &snapshot)?;
         let skills = look(&home.join(".agents/skills"))?;
         let limited = hosts::all()
-            .into_iter()
+            .iter()
             .filter(|host| host.budget.limit(None).is_some());
         for host in limited {
-            let told = listing(&host, &home);
+            let told = listing(host, &home);
             let Some(limit) = told.budget.limit.filter(|_| !told.shown.is_empty()) else {
                 continue;
             };

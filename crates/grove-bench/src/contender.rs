@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 use crate::pi::PiLoader;
 use crate::samples::Samples;
 use crate::system_calls::{self, Counts};
@@ -21,7 +23,16 @@ const FEWEST_TURNS: u32 = 3;
 const TURN: Duration = Duration::from_millis(25);
 
 /// One run: the time it took and the skills it found.
-type Runner = Box<dyn FnMut() -> Result<(Duration, usize), String>>;
+type Runner = Box<dyn FnMut() -> Result<(Spent, usize), String>>;
+
+/// The time that a run took.
+#[derive(Clone, Copy)]
+struct Spent {
+    elapsed: Duration,
+    /// The time of processors in this process; none for a run in another one.
+    processors: Option<Duration>,
+}
+
 /// The counter of the system calls of one run.
 type Counter = Box<dyn Fn(&Path) -> Result<Counts, String>>;
 
@@ -31,6 +42,7 @@ pub(crate) struct Contender {
     /// The name of the contender that is this one's floor.
     pub(crate) floor: &'static str,
     samples: Samples,
+    processors: Samples,
     /// The runner, or the reason why there are no numbers.
     runner: Result<Runner, String>,
     counter: Counter,
@@ -41,7 +53,18 @@ pub(crate) struct Contender {
 
 /// All contenders, prepared for the library in `root`.
 pub(crate) fn all(root: &Path) -> Vec<Contender> {
-    let pi = PiLoader::start(root).map(|mut loader| -> Runner { Box::new(move || loader.load()) });
+    let elsewhere = |(elapsed, found)| {
+        let processors = None;
+        (
+            Spent {
+                elapsed,
+                processors,
+            },
+            found,
+        )
+    };
+    let pi = PiLoader::start(root)
+        .map(|mut loader| -> Runner { Box::new(move || loader.load().map(elsewhere)) });
     let here = Work::ALL.map(|work| {
         let runner = work.prepare(root).map(timed);
         let counter = move |library: &Path| system_calls::of_work(work, library);
@@ -53,12 +76,25 @@ pub(crate) fn all(root: &Path) -> Vec<Contender> {
 
 fn timed(mut work: Prepared) -> Runner {
     Box::new(move || {
-        let start = Instant::now();
+        let (start, before) = (Instant::now(), processor_time());
         let done = work()?;
         let elapsed = start.elapsed();
+        let processors = Some(processor_time().saturating_sub(before));
         drop(done.kept);
-        Ok((elapsed, done.n_skills))
+        Ok((
+            Spent {
+                elapsed,
+                processors,
+            },
+            done.n_skills,
+        ))
     })
+}
+
+/// The time that processors spent on this process.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 impl Contender {
@@ -72,6 +108,7 @@ impl Contender {
             name,
             floor: floor.name(),
             samples: Samples::default(),
+            processors: Samples::default(),
             runner,
             counter,
             n_turns: 0,
@@ -92,9 +129,12 @@ impl Contender {
         }
         self.n_turns += 1;
         let mut used = Duration::ZERO;
-        while let Some(elapsed) = self.run_once(n_skills) {
-            self.samples.add(elapsed);
-            used += elapsed;
+        while let Some(spent) = self.run_once(n_skills) {
+            self.samples.add(spent.elapsed);
+            if let Some(processors) = spent.processors {
+                self.processors.add(processors);
+            }
+            used += spent.elapsed;
             if used + self.fastest > TURN {
                 break;
             }
@@ -117,6 +157,11 @@ impl Contender {
         }
     }
 
+    /// The times of processors, which another program on the machine changes little.
+    pub(crate) fn processors(&self) -> &Samples {
+        &self.processors
+    }
+
     /// The system calls of one run, made in a process of its own.
     pub(crate) fn count_calls(&self, library: &Path) -> Result<Counts, String> {
         self.samples()?;
@@ -124,12 +169,12 @@ impl Contender {
     }
 
     /// A run that fails, or finds another number of skills, is the last one.
-    fn run_once(&mut self, n_skills: usize) -> Option<Duration> {
+    fn run_once(&mut self, n_skills: usize) -> Option<Spent> {
         let run = self.runner.as_mut().ok()?;
         match run() {
-            Ok((elapsed, found)) if found == n_skills => {
-                self.fastest = self.fastest.min(elapsed);
-                return Some(elapsed);
+            Ok((spent, found)) if found == n_skills => {
+                self.fastest = self.fastest.min(spent.elapsed);
+                return Some(spent);
             }
             Ok((_, found)) => self.runner = Err(format!("found {found} of {n_skills} skills")),
             Err(reason) => self.runner = Err(reason),
@@ -143,7 +188,12 @@ mod tests {
     use super::*;
 
     fn contender(elapsed: Duration, found: usize) -> Contender {
-        let runner: Runner = Box::new(move || Ok((elapsed, found)));
+        let processors = None;
+        let spent = Spent {
+            elapsed,
+            processors,
+        };
+        let runner: Runner = Box::new(move || Ok((spent, found)));
         Contender::new(
             "test",
             Work::FloorRead,

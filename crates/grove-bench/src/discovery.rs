@@ -78,6 +78,7 @@ fn row(contender: &Contender, library: &GeneratedLibrary) -> Row {
         name: contender.name,
         floor: contender.floor,
         samples: contender.samples().cloned().map_err(str::to_owned),
+        processors: contender.processors().clone(),
         calls,
     }
 }

@@ -16,6 +16,7 @@ mod contender;
 mod discovery;
 mod floor;
 mod graph;
+mod instructions;
 mod journal;
 mod ours;
 mod pi;
@@ -76,6 +77,7 @@ fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("catalog-hosts") => visible::run(arguments),
         Some("children") => children::run(arguments),
         Some("graph") => graph::run(arguments),
+        Some("instructions") => instructions::run(arguments),
         Some("journal") => journal::run(arguments),
         Some("acceptance") => acceptance::run(arguments),
         Some("prompt") => prompt::run(arguments),
@@ -86,7 +88,7 @@ fn run(mut arguments: Arguments) -> Result<(), String> {
         Some("serve") => serve::run(arguments),
         Some("trust") => trust::run(arguments),
         Some("watch") => watch::run(arguments),
-        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-budget, catalog-hosts, children, graph, journal, prompt, reload, sandbox, search, search-quality, serve, trust or watch".to_owned()),
+        _ => Err("which benchmark? discovery, start, agents, catalog, catalog-budget, catalog-hosts, children, graph, instructions, journal, prompt, reload, sandbox, search, search-quality, serve, trust or watch".to_owned()),
     }
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct Row {
     /// The name of the row that is this one's floor.
     pub(crate) floor: &'static str,
     pub(crate) samples: Result<Samples, String>,
+    /// The times of processors; none for a program of its own.
+    pub(crate) processors: Samples,
     pub(crate) calls: Result<Counts, String>,
 }
 
@@ -50,6 +52,8 @@ impl Report {
             "min ms",
             "median ms",
             "µs/skill",
+            "× floor",
+            "processors µs/skill",
             "× floor",
             "pi ÷ it",
         ];
@@ -85,9 +89,11 @@ impl Report {
                 "runs": samples.map_or(0, Samples::len),
                 "min_ms": row.minimum_ms(),
                 "median_ms": samples.ok().and_then(Samples::median_ms),
-                "us_per_skill": self.us_per_skill(row),
+                "us_per_skill": self.us_per_skill(row.minimum_ms()),
                 "floor": row.floor,
                 "ratio_to_floor": self.ratio_to_floor(row),
+                "processors_us_per_skill": self.us_per_skill(row.processors.minimum_ms()),
+                "processors_ratio_to_floor": self.processors_ratio(row),
                 "pi_ratio": self.pi_ratio(row),
                 "system_calls": row.calls.as_ref().ok(),
                 "error": samples.err(),
@@ -104,8 +110,10 @@ impl Report {
                 samples.len().to_string(),
                 number(samples.minimum_ms()),
                 number(samples.median_ms()),
-                number(self.us_per_skill(row)),
+                number(self.us_per_skill(row.minimum_ms())),
                 number(self.ratio_to_floor(row)),
+                number(self.us_per_skill(row.processors.minimum_ms())),
+                number(self.processors_ratio(row)),
                 number(self.pi_ratio(row)),
             ],
         }
@@ -121,21 +129,26 @@ impl Report {
         Some(cells)
     }
 
-    fn minimum_of(&self, name: &str) -> Option<f64> {
-        self.rows.iter().find(|row| row.name == name)?.minimum_ms()
+    fn named(&self, name: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.name == name)
     }
 
-    fn us_per_skill(&self, row: &Row) -> Option<f64> {
-        Some(row.minimum_ms()? * 1e3 / self.n_skills as f64)
+    fn us_per_skill(&self, ms: Option<f64>) -> Option<f64> {
+        Some(ms? * 1e3 / self.n_skills as f64)
     }
 
     fn ratio_to_floor(&self, row: &Row) -> Option<f64> {
-        Some(row.minimum_ms()? / self.minimum_of(row.floor)?)
+        Some(row.minimum_ms()? / self.named(row.floor)?.minimum_ms()?)
+    }
+
+    fn processors_ratio(&self, row: &Row) -> Option<f64> {
+        let floor = self.named(row.floor)?.processors.minimum_ms()?;
+        Some(row.processors.minimum_ms()? / floor)
     }
 
     /// Returns the factor by which pi takes longer.
     fn pi_ratio(&self, row: &Row) -> Option<f64> {
-        Some(self.minimum_of(PI)? / row.minimum_ms()?)
+        Some(self.named(PI)?.minimum_ms()? / row.minimum_ms()?)
     }
 }
 
@@ -151,12 +164,14 @@ mod tests {
     use std::time::Duration;
 
     fn row(name: &'static str, ms: u64) -> Row {
-        let mut samples = Samples::default();
+        let (mut samples, mut processors) = (Samples::default(), Samples::default());
         samples.add(Duration::from_millis(ms));
+        processors.add(Duration::from_millis(2 * ms - 1));
         Row {
             name,
             floor: "floor",
             samples: Ok(samples),
+            processors,
             calls: Ok([("openat".to_owned(), 30), ("exit".to_owned(), 20)].into()),
         }
     }
@@ -172,7 +187,12 @@ mod tests {
     fn ratios_are_to_the_floor_and_to_the_peer() {
         let report = report();
         let cells = report.time_cells(&report.rows[1]);
-        assert_eq!(cells, ["ours", "1", "3.00", "3.00", "300", "1.50", "30.0"]);
+        assert_eq!(
+            cells,
+            [
+                "ours", "1", "3.00", "3.00", "300", "1.50", "500", "1.67", "30.0"
+            ]
+        );
     }
 
     #[test]

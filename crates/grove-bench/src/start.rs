@@ -104,7 +104,7 @@ pub(crate) fn time(command: &mut Command) -> Result<Duration, String> {
         .map(|finished| finished.elapsed)
 }
 
-fn list_skills(grove: &Path, home: &Path) -> Command {
+pub(crate) fn list_skills(grove: &Path, home: &Path) -> Command {
     let mut command = isolated(grove, home);
     command.args(["skills", "list", "--json"]);
     command

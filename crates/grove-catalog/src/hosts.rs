@@ -7,6 +7,8 @@ mod agent_rules;
 mod name_form;
 mod skill_list;
 
+use std::sync::LazyLock;
+
 use grove_spec::agent::Format;
 use serde::Deserialize;
 
@@ -260,18 +262,20 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }
 
-/// Returns all known hosts.
-pub fn all() -> Vec<Host> {
-    FILES
-        .iter()
-        .filter_map(|(_, text)| parse(text).ok())
-        .collect()
+/// Returns all known hosts. Their files are read once: every look at Grove's own places asks for them.
+pub fn all() -> &'static [Host] {
+    static ALL: LazyLock<Vec<Host>> = LazyLock::new(|| {
+        let hosts = FILES.iter().filter_map(|(_, text)| parse(text).ok());
+        hosts.collect()
+    });
+    &ALL
 }
 
 /// Returns the host that gives this name to an MCP server.
 pub fn by_mcp_client(client: &str) -> Option<Host> {
-    let mut hosts = all().into_iter();
-    hosts.find(|host| host.mcp_client.as_deref() == Some(client))
+    let mut hosts = all().iter();
+    let host = hosts.find(|host| host.mcp_client.as_deref() == Some(client));
+    host.cloned()
 }
 
 /// Returns one host by its name.

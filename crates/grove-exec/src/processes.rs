@@ -1,6 +1,7 @@
 //! Processes as `/proc` shows them: finding those of an attempt, and ending them.
 
 use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{
@@ -100,14 +101,20 @@ pub(crate) fn start_and_state(pid: u32) -> Option<(u64, char)> {
     stat(pid).map(|stat| (stat.start_time, stat.state))
 }
 
-/// All processes, by id. Those that end during the scan are left out.
+/// The ids of all processes.
 #[expect(
     clippy::disallowed_methods,
     reason = "/proc is no content: this crate owns processes"
 )]
-fn everybody() -> BTreeMap<u32, Stat> {
+fn process_ids() -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.collect()
+}
+
+/// All processes, by id. Those that end during the scan are left out.
+fn everybody() -> BTreeMap<u32, Stat> {
+    let pids = process_ids().into_iter();
     pids.filter_map(|pid| Some((pid, stat(pid)?))).collect()
 }
 
@@ -135,19 +142,92 @@ fn carries(pid: u32, mark: &str) -> bool {
 
 /// The processes that carry any mark, each with its mark.
 pub fn marked_processes() -> Vec<(Seen, String)> {
-    let all = everybody().into_iter();
-    let alive = all.filter(|(_, stat)| stat.state != 'Z');
+    // Most processes carry no mark, and for them the environment alone is read. One that does is read again after its
+    // start time: its id may belong to another process by then.
+    let marked = process_ids()
+        .into_iter()
+        .filter(|pid| mark_of(*pid).is_some());
+    let alive = marked.filter_map(|pid| Some((pid, stat(pid).filter(|stat| stat.state != 'Z')?)));
     let marked = alive.filter_map(|(pid, stat)| Some((seen(pid, &stat), mark_of(pid)?)));
     marked.collect()
 }
 
-/// The processes that carry a mark, except this one.
+/// The processes that carry a mark, except this one, as a scan saw them that began after the call.
 pub fn find_marked(mark: &str) -> Vec<Seen> {
-    let this = std::process::id();
-    let all = everybody().into_iter();
-    let alive = all.filter(|(pid, stat)| *pid != this && stat.state != 'Z');
-    let marked = alive.filter(|(pid, _)| carries(*pid, mark));
-    marked.map(|(pid, stat)| seen(pid, &stat)).collect()
+    SHARED_SCAN.find(mark)
+}
+
+/// The scan for marked processes that all who prove an end take part in: with a thousand children the price of a scan
+/// would otherwise be paid for each of them.
+static SHARED_SCAN: SharedScan = SharedScan {
+    state: Mutex::new(ScanState {
+        begun: 0,
+        ended: 0,
+        began_at: None,
+        has_leader: false,
+        marked: Vec::new(),
+    }),
+    changed: Condvar::new(),
+};
+
+struct SharedScan {
+    state: Mutex<ScanState>,
+    changed: Condvar,
+}
+
+struct ScanState {
+    /// The number of scans that have begun, and of those that have ended.
+    begun: u64,
+    ended: u64,
+    began_at: Option<Instant>,
+    /// Set while a thread scans or is about to.
+    has_leader: bool,
+    /// The processes that the last scan found.
+    marked: Vec<(Seen, String)>,
+}
+
+impl SharedScan {
+    fn find(&self, mark: &str) -> Vec<Seen> {
+        let mut state = self.lock();
+        let wanted = state.begun + 1;
+        while state.ended < wanted {
+            if state.has_leader {
+                let woken = self.changed.wait(state);
+                state = woken.unwrap_or_else(PoisonError::into_inner);
+            } else {
+                state.has_leader = true;
+                drop(state);
+                state = self.scan();
+            }
+        }
+        let this = std::process::id();
+        let marked = state.marked.iter();
+        let marked = marked.filter(|(seen, value)| seen.pid != this && is_marked(value, mark));
+        marked.map(|(seen, _)| *seen).collect()
+    }
+
+    /// Scans as the leader, not sooner after the scan before than one caller alone would.
+    fn scan(&self) -> MutexGuard<'_, ScanState> {
+        let began_at = self.lock().began_at;
+        if let Some(began_at) = began_at {
+            std::thread::sleep(BETWEEN_SCANS.saturating_sub(began_at.elapsed()));
+        }
+        let mut state = self.lock();
+        state.begun += 1;
+        state.began_at = Some(Instant::now());
+        drop(state);
+        let marked = marked_processes();
+        let mut state = self.lock();
+        state.ended = state.begun;
+        state.marked = marked;
+        state.has_leader = false;
+        self.changed.notify_all();
+        state
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ScanState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 fn seen(pid: u32, stat: &Stat) -> Seen {
@@ -355,7 +435,8 @@ mod tests {
             .unwrap();
         let end = std::time::Instant::now() + std::time::Duration::from_mins(1);
         let mut used = used_by_tree(tree.id());
-        while (used.memory < 2 * BYTES || used.tasks < 6) && std::time::Instant::now() < end {
+        // What keeps and what never reads, of both; what wrote has ended when it has written all.
+        while (used.memory < 2 * BYTES || used.tasks < 4) && std::time::Instant::now() < end {
             std::thread::yield_now();
             used = used_by_tree(tree.id());
         }
@@ -363,6 +444,7 @@ mod tests {
         rustix::process::kill_process_group(group, Signal::KILL).unwrap();
         tree.wait().unwrap();
         assert!(used.memory >= 2 * BYTES, "{}", used.memory);
+        assert!(used.tasks >= 4, "{}", used.tasks);
         assert!(used.memory < memory_of_the_machine());
     }
 }

@@ -179,3 +179,13 @@ fn nesting_is_bounded() {
     assert!(crashes(&"? ".repeat(100_000)));
     assert!(!crashes(&"[".repeat(100_000)));
 }
+
+#[test]
+fn every_stored_frontmatter_of_the_fuzz_target_ends_without_a_panic() {
+    for (file, bytes) in grove_testkit::fuzz_corpus::inputs("frontmatter").unwrap() {
+        println!("{}", file.display());
+        if let Ok(block) = std::str::from_utf8(&bytes) {
+            let _ = parse_frontmatter(&universal_newlines(block));
+        }
+    }
+}

@@ -7,12 +7,18 @@
 //!
 //! [`host_config`] writes the server into the configuration of hosts, and takes it out again.
 
+// The fuzz targets' checks name this crate from outside.
+#[cfg(test)]
+extern crate self as grove_server;
+
 mod agents;
 mod chains;
 mod changes;
 mod connection;
 mod errors;
 mod frontmatter;
+#[cfg(test)]
+mod fuzz_corpus_tests;
 mod gate;
 pub mod host_config;
 mod host_facts;

@@ -111,12 +111,10 @@ impl Environment {
     /// Findings about variables that name relative folders: each would be another folder wherever the program runs.
     pub(crate) fn refused_folders(&self) -> Vec<Diagnostic> {
         let is_theirs = |name: &str| {
-            let mut roots = hosts::all().into_iter().flat_map(|host| host.roots);
+            let mut roots = hosts::all().iter().flat_map(|host| &host.roots);
             roots.any(|root| {
-                [root.env, root.env_list]
-                    .into_iter()
-                    .flatten()
-                    .any(|it| it == name)
+                let mut names = root.env.iter().chain(&root.env_list);
+                names.any(|it| it == name)
             })
         };
         let mut findings = Vec::new();

@@ -10,8 +10,9 @@ use crate::planning::{SHARED, host_paths};
 
 /// The hosts whose program is on the path, or which have a folder of their own at home.
 pub fn found(environment: &Environment) -> Vec<Host> {
-    let all = hosts::all().into_iter();
-    all.filter(|host| is_found(environment, host)).collect()
+    let all = hosts::all().iter();
+    let found = all.filter(|host| is_found(environment, host));
+    found.cloned().collect()
 }
 
 fn is_found(environment: &Environment, host: &Host) -> bool {

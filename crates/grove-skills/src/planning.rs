@@ -165,7 +165,7 @@ pub(crate) fn own(kind: Kind, world: &World) -> Plan {
     let hosts = if settings.compat_roots.value {
         hosts::all()
     } else {
-        Vec::new()
+        &[]
     };
     let compat = |in_project: bool| {
         let roots = hosts.iter().flat_map(|host| host_folders(kind, host));
@@ -221,7 +221,7 @@ pub(crate) fn own(kind: Kind, world: &World) -> Plan {
     }
     let mut plan = plan.finish();
     if kind == Kind::Agents {
-        agent_formats::assign(&mut plan, world, &hosts);
+        agent_formats::assign(&mut plan, world, hosts);
     }
     plan.roots.retain(|planned| scope.has(planned));
     plan

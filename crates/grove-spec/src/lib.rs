@@ -4,6 +4,10 @@
 //! panics and never returns an error that hides the rest of the file. Nothing in this crate knows
 //! a path on disk, a clock or an environment; the caller, who read the bytes, attaches the file name.
 
+// The fuzz targets' checks name this crate from outside.
+#[cfg(test)]
+extern crate self as grove_spec;
+
 pub mod acceptance;
 pub mod agent;
 pub mod budgets;
@@ -17,6 +21,8 @@ pub mod engine;
 pub mod fence;
 mod field_reader;
 mod frontmatter;
+#[cfg(test)]
+mod fuzz_corpus_tests;
 pub mod generated;
 pub mod hidden_text;
 pub mod json;

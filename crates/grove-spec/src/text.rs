@@ -19,14 +19,15 @@ pub const fn is_control(c: char) -> bool {
 
 /// Returns true for ASCII without a character that [`is_control`]: most texts are, and need no second check.
 pub fn is_plain(text: &str) -> bool {
-    // Without an early exit, and with comparisons of signed bytes, the compiler makes wide comparisons of this loop.
-    let mut odd = false;
+    // Without an early exit the compiler makes wide operations of this loop. Counted from the tab, plain are 0 and 1 and
+    // what lies between the blank and the tilde; counted from two after it, 0 and 1 are the largest of all.
+    let (mut most, mut least) = (0, u8::MAX);
     for &b in text.as_bytes() {
-        odd |= b.cast_signed() < 0x09;
-        odd |= b.wrapping_add(0x75).cast_signed() < i8::MIN + 0x15;
-        odd |= b == 0x7f;
+        let from_tab = b.wrapping_sub(b'\t');
+        most = most.max(from_tab);
+        least = least.min(from_tab.wrapping_sub(2));
     }
-    !odd
+    most <= b'~' - b'\t' && least >= b' ' - b'\t' - 2
 }
 
 /// Returns true if a text has a character that [`is_control`].
@@ -51,6 +52,9 @@ pub fn without_controls(text: &str) -> Cow<'_, str> {
 /// Text for people: control characters, invisible ones, and those that set the direction of others become visible escapes
 /// such as `\u{1b}`. An end of a line in the form of Windows stays one.
 pub fn visible(text: &str) -> Cow<'_, str> {
+    if is_plain(text) {
+        return Cow::Borrowed(text);
+    }
     let mut hidden = hidden_text::places(text).into_iter().peekable();
     let is_odd = |c: char| is_control(c) || hidden_text::decides_direction(c);
     if hidden.peek().is_none() && !text.contains(is_odd) {
@@ -75,9 +79,21 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 /// JSON for output: without escaped control characters (raw ones are no JSON). What [`visible`] makes visible is
 /// written as an escape, which means the same to every reader.
 pub fn visible_json(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    // A line of JSON ends outside of texts. Nearly all lines of a long list are as they should be.
+    for line in json.split_inclusive('\n') {
+        if is_plain(line) && memchr::memchr(b'\\', line.as_bytes()).is_none() {
+            shown.push_str(line);
+        } else {
+            push_visible_json(line, &mut shown);
+        }
+    }
+    shown
+}
+
+fn push_visible_json(json: &str, shown: &mut String) {
     let json = without_escaped_controls(json);
     let mut hidden = hidden_text::places(&json).into_iter().peekable();
-    let mut shown = String::with_capacity(json.len());
     for (at, c) in json.char_indices() {
         let is_hidden = hidden.next_if_eq(&at).is_some();
         if is_hidden || hidden_text::decides_direction(c) {
@@ -88,7 +104,6 @@ pub fn visible_json(json: &str) -> String {
             shown.push(c);
         }
     }
-    shown
 }
 
 fn without_escaped_controls(json: &str) -> String {

@@ -3,6 +3,7 @@
 pub mod agent_program;
 pub mod catalog_reader;
 pub mod escapes;
+pub mod fuzz_corpus;
 pub mod hostile;
 pub mod hostile_repositories;
 pub mod library;

@@ -207,7 +207,10 @@ impl Output {
 
     fn json_text(&mut self, text: serde_json::Result<String>) {
         match text {
-            Ok(text) => self.exact(format!("{}\n", visible_json(&text)).as_bytes()),
+            Ok(text) => {
+                self.exact(visible_json(&text).as_bytes());
+                self.exact(b"\n");
+            }
             Err(error) => self.note(&format!("error: could not write JSON: {error}")),
         }
     }

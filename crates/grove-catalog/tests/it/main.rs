@@ -8,6 +8,7 @@
 
 mod catalog;
 mod disclosure;
+mod fuzz_corpus;
 mod host_listing;
 mod library;
 mod prompt;

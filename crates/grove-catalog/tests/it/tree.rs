@@ -370,7 +370,7 @@ fn another_host_knows_no_trees() {
         skill("b", &parent("nobody")),
     ];
     for host in hosts::all() {
-        let snapshot = look_by(Rules::of(&host), all.clone(), Vec::new());
+        let snapshot = look_by(Rules::of(host), all.clone(), Vec::new());
         assert!(snapshot.tree.is_flat(), "{}", host.name);
         let said = findings(&snapshot);
         assert!(said.iter().all(|(_, code, _)| *code != Code::ParentMissing));

@@ -9,6 +9,7 @@ mod asking;
 mod decoding;
 mod failures;
 mod formats;
+mod fuzz_corpus;
 mod keys;
 mod recordings;
 mod secure;

@@ -75,22 +75,33 @@ impl SkillKey {
         KEYS.iter().map(|row| row.name)
     }
 
-    /// Returns the row of a word. A restricting key may be written in any case, with or without hyphens, since other
-    /// readers of the file may accept it so.
+    /// Returns the row of a word.
     pub(super) fn of(word: &str) -> Option<&'static Self> {
         let is_it = |row: &&Self| row.name == word || row.others.contains(&word);
-        KEYS.iter().find(is_it).or_else(|| {
-            let written = bare(word);
-            let mut rows = KEYS.iter().filter(|row| row.strictest.is_some());
-            rows.find(|row| bare(row.name) == written)
-        })
+        KEYS.iter().find(is_it).or_else(|| Self::restricting(word))
     }
+
+    /// Returns the row of a word that restricts. It may be written in any case, with or without hyphens, since other
+    /// readers of the file may accept it so.
+    fn restricting(word: &str) -> Option<&'static Self> {
+        // Every unknown key of every skill comes here, and few are this long.
+        if word.len() < "allowedtools".len() {
+            return None;
+        }
+        let mut rows = KEYS.iter().filter(|row| row.strictest.is_some());
+        rows.find(|row| letters(row.name).eq(letters(word)))
+    }
+}
+
+/// The letters and digits of a word, in lower case, without the parts that people write differently or do not see.
+fn letters(word: &str) -> impl Iterator<Item = char> {
+    let letters = word.chars().filter(|c| c.is_alphanumeric());
+    letters.flat_map(char::to_lowercase)
 }
 
 /// A word without the parts that people write differently or do not see: its letters and digits, in lower case.
 pub(crate) fn bare(word: &str) -> String {
-    let letters = word.chars().filter(|c| c.is_alphanumeric());
-    letters.flat_map(char::to_lowercase).collect()
+    letters(word).collect()
 }
 
 /// The keys that guide the reading of a skill's frontmatter where it is not valid YAML.
@@ -212,7 +223,7 @@ impl SkillReader<'_> {
     /// Applies a switch below `metadata`, where no program reads it: its author meant to restrict the skill all the same.
     fn misplaced(&mut self, metadata: &[Entry]) {
         for entry in metadata {
-            let Some(row) = SkillKey::of(&entry.key) else {
+            let Some(row) = SkillKey::restricting(&entry.key) else {
                 continue;
             };
             let (open, switch) = match row.name {

@@ -92,6 +92,11 @@ impl<'a> Lines<'a> {
         self.after_next = after;
     }
 
+    /// The number of bytes that are left, the next line included.
+    fn left(&self) -> usize {
+        self.peek().map_or(0, str::len) + self.text.len() - self.after_next
+    }
+
     fn peek_is_continuation(&self) -> bool {
         self.peek()
             .is_some_and(|line| line.is_empty() || line.starts_with([' ', '\t']))
@@ -218,7 +223,8 @@ fn block_text(header: &str, lines: &mut Lines<'_>) -> Option<Node> {
     let first_line = lines.number;
     let folded = header.starts_with('>');
     let strip = header.ends_with('-');
-    let mut text = String::new();
+    // Little else is left to read, and what is read is copied when it is cleaned.
+    let mut text = String::with_capacity(lines.left());
     let mut indent = 0;
     let mut blank_run = 0;
     while let Some(line) = lines.peek() {

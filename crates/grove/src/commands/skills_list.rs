@@ -3,7 +3,7 @@
 use grove_catalog::State;
 use grove_catalog::catalog::budget::BYTES_PER_TOKEN;
 use grove_catalog::snapshot::{Skill, Snapshot};
-use serde_json::json;
+use serde::Serialize;
 
 use super::{Looked, counted, entry_listing, naming, path_text, unread};
 use crate::colour::{self, Meaning, marked};
@@ -30,6 +30,15 @@ fn is(state: State, word: &str) -> bool {
         .any(|known| known.eq_ignore_ascii_case(word))
 }
 
+/// The list as JSON, which is written as it is made: a value of thousands of skills would be made, copied and dropped.
+#[derive(Serialize)]
+struct SkillListJson<'a> {
+    schema: &'static str,
+    snapshot: SnapshotJson,
+    skills: Vec<EntryJson<'a>>,
+    diagnostics: Vec<DiagnosticJson<'a>>,
+}
+
 /// The form in which the list is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
@@ -46,12 +55,12 @@ pub(super) fn run(looked: &Looked, form: Form, states: &[String], out: &mut Outp
     if form == Form::Json {
         let skills = skills.iter();
         let skills = skills.map(|skill| EntryJson::new(snapshot.entries(), skill));
-        out.json(&json!({
-            "schema": "grove.skills.list/1",
-            "snapshot": SnapshotJson::new(snapshot),
-            "skills": skills.collect::<Vec<_>>(),
-            "diagnostics": DiagnosticJson::list(&snapshot.diagnostics),
-        }));
+        out.json(&SkillListJson {
+            schema: "grove.skills.list/1",
+            snapshot: SnapshotJson::new(snapshot),
+            skills: skills.collect(),
+            diagnostics: DiagnosticJson::list(&snapshot.diagnostics),
+        });
         return 0;
     }
     if skills.is_empty() {
