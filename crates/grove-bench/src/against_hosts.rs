@@ -30,7 +30,7 @@ struct Told {
 #[derive(Debug)]
 struct Pair {
     collection: String,
-    host: Host,
+    host: &'static Host,
     room: usize,
     theirs: Told,
     ours: Told,

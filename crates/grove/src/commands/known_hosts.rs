@@ -36,7 +36,7 @@ pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Ou
         "LOOKS IN",
         "BEYOND ITS BUDGET",
     ]);
-    for host in &all {
+    for host in all {
         let paths: Vec<String> = host
             .roots
             .iter()
