@@ -141,7 +141,7 @@ impl Counts {
         };
         let mut rest = lines.iter().copied().peekable();
         while let Some((number, line)) = rest.next() {
-            self.count_people(number, line, &place);
+            self.count_people(number, line, place);
             if let Some(name) = declared_type(line) {
                 let places = self.types.entry(name.to_owned()).or_default();
                 places.push(place(number, line));
@@ -152,7 +152,7 @@ impl Counts {
             self.n_docs += 1;
             let mut n_words = first.split_whitespace().count();
             while let Some((number, more)) = rest.next_if(|(_, more)| more_of(marker, more)) {
-                self.count_people(number, more, &place);
+                self.count_people(number, more, place);
                 n_words += more.trim()[marker.len()..].split_whitespace().count();
             }
             let first_word = first.split(|letter: char| !letter.is_alphabetic()).next();
