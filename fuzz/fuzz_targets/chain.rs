@@ -3,11 +3,11 @@
 #![no_main]
 
 use grove_spec::chain::edit::{remove, set};
-use grove_spec::chain::{Format, MAX_STEPS, parse, parse_bytes, print};
+use grove_spec::chain::{ChainFormat, MAX_STEPS, parse, parse_bytes, print};
 use grove_spec::text::is_control;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    for format in Format::ALL {
+    for format in ChainFormat::ALL {
         let parsed = parse_bytes(bytes, format);
         let chain = &parsed.chain;
         for shown in [&chain.name, &chain.description, &chain.package].into_iter().flatten() {
@@ -20,7 +20,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         }
         if parsed.is_valid() {
             let printed = print::json(chain);
-            let mut again = parse(&printed, Format::Json).chain;
+            let mut again = parse(&printed, ChainFormat::Json).chain;
             // Text before the first step is for people, and JSON has no place for it.
             again.intro.clone_from(&chain.intro);
             assert_eq!(&again, chain, "{printed}");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use grove_spec::skill::{Parsed, Skill as SkillFile};
+use grove_spec::skill::{ParsedSkill, SkillFrontmatter as SkillFile};
 use grove_spec::text::{counted, one_line};
 
 use crate::agents::{Agent, Agents};
@@ -88,7 +88,7 @@ fn as_skills(agents: &Agents, is_meant: impl Fn(&Agent) -> bool) -> Snapshot {
 }
 
 fn as_skill(agent: &Agent) -> Skill {
-    let parsed = Parsed {
+    let parsed = ParsedSkill {
         skill: SkillFile {
             name: Some(agent.name.clone()),
             description: agent.description().map(str::to_owned),

@@ -3,7 +3,7 @@
 //! The rules are those of every file with a name ([`crate::definitions`]); this module adds those for agents.
 
 use grove_spec::agent::{self, naming};
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::{Code, Diagnostic};
 
 use crate::definitions::{self, Definition};
@@ -13,16 +13,16 @@ use crate::root::Root;
 use crate::state::Reason;
 
 /// An agent file as it enters resolution.
-pub type Candidate = definitions::Candidate<agent::Parsed>;
+pub type Candidate = definitions::Candidate<agent::ParsedAgent>;
 
 /// The content of an agent file.
-pub type Content = definitions::Content<agent::Parsed>;
+pub type Content = definitions::Content<agent::ParsedAgent>;
 
 /// One agent of a resolved set.
-pub type Agent = definitions::Defined<agent::Parsed>;
+pub type Agent = definitions::Defined<agent::ParsedAgent>;
 
-impl Definition for agent::Parsed {
-    const KIND: Kind = Kind::Agents;
+impl Definition for agent::ParsedAgent {
+    const KIND: EntryKind = EntryKind::Agents;
     const COLLISION: Code = Code::AgentCollision;
 
     fn diagnostics(&self) -> &[Diagnostic] {
@@ -77,7 +77,7 @@ impl Agent {
 }
 
 /// Every agent with its state, strongest root first, then by path.
-pub type Agents = definitions::Definitions<agent::Parsed>;
+pub type Agents = definitions::Definitions<agent::ParsedAgent>;
 
 /// Decides the state of every candidate where nothing is overridden.
 pub fn resolve(
@@ -166,7 +166,10 @@ mod tests {
     fn what_cannot_be_used_shadows_nobody() {
         let pins = BTreeMap::from([(
             "p/a.md".to_owned(),
-            crate::trust::pin(&crate::Digest::of(file("a").as_bytes()), [Kind::Agents]),
+            crate::trust::pin(
+                &crate::Digest::of(file("a").as_bytes()),
+                [EntryKind::Agents],
+            ),
         )]);
         let pinned = Trust::Pinned {
             pins: Arc::new(pins),

@@ -1,23 +1,23 @@
 //! Chains: the rules of every file with a name ([`crate::definitions`]), and the names that their steps call for.
 
-use grove_spec::chain::{self, Format, Place, naming};
-use grove_spec::package::Kind;
+use grove_spec::chain::{self, ChainFormat, ChainPosition, naming};
+use grove_spec::package::EntryKind;
 use grove_spec::{Code, Diagnostic};
 
 use crate::definitions::{self, Definition};
 use crate::root::Root;
 
 /// A chain file as it enters resolution.
-pub type Candidate = definitions::Candidate<chain::Parsed>;
+pub type Candidate = definitions::Candidate<chain::ParsedChain>;
 
 /// The content of a chain file.
-pub type Content = definitions::Content<chain::Parsed>;
+pub type Content = definitions::Content<chain::ParsedChain>;
 
 /// One chain of a resolved set.
-pub type Chain = definitions::Defined<chain::Parsed>;
+pub type Chain = definitions::Defined<chain::ParsedChain>;
 
-impl Definition for chain::Parsed {
-    const KIND: Kind = Kind::Chains;
+impl Definition for chain::ParsedChain {
+    const KIND: EntryKind = EntryKind::Chains;
     const COLLISION: Code = Code::ChainCollision;
 
     fn diagnostics(&self) -> &[Diagnostic] {
@@ -42,8 +42,8 @@ impl Definition for chain::Parsed {
     }
 
     fn strength(path: &str) -> u8 {
-        match Format::of(path) {
-            Some(Format::Json) => 0,
+        match ChainFormat::of(path) {
+            Some(ChainFormat::Json) => 0,
             _ => 1,
         }
     }
@@ -57,7 +57,7 @@ impl Chain {
 }
 
 /// Every chain with its state, strongest root first, then by path.
-pub type Chains = definitions::Definitions<chain::Parsed>;
+pub type Chains = definitions::Definitions<chain::ParsedChain>;
 
 /// A name that a step calls for, which the caller checks against what is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,9 +136,9 @@ fn unknown(code: Code, noun: &str, name: &str, near: &[String]) -> Diagnostic {
 }
 
 /// Returns everything that the steps of a chain call for, in order, with its place in the file.
-fn calls(chain: &chain::Chain) -> Vec<(Call<'_>, Place)> {
+fn calls(chain: &chain::Chain) -> Vec<(Call<'_>, ChainPosition)> {
     let mut calls = Vec::new();
-    for task in chain.steps.iter().flat_map(chain::Step::tasks) {
+    for task in chain.steps.iter().flat_map(chain::ChainStep::tasks) {
         calls.push((Call::Agent(&task.agent), task.places.agent));
         for skill in task.skills.iter().flatten() {
             calls.push((Call::Skill(skill), task.places.skills));
@@ -170,12 +170,12 @@ mod tests {
     }
 
     fn candidate(root: usize, path: &str, description: &str) -> Candidate {
-        let format = Format::of(path).unwrap();
+        let format = ChainFormat::of(path).unwrap();
         let text = match format {
-            Format::Markdown => {
+            ChainFormat::Markdown => {
                 format!("---\nname: x\ndescription: {description}\n---\n\n## a\n\nt\n")
             }
-            Format::Json => format!(
+            ChainFormat::Json => format!(
                 "{{\"name\": \"x\", \"description\": \"{description}\", \"chain\": [{{\"agent\": \"a\", \"skill\": [\"s\"]}}]}}"
             ),
         };
@@ -226,7 +226,7 @@ mod tests {
         let text = "{\"name\": \"x\", \"description\": \"d\", \"chain\": [{\n\"agent\": \"a\",\n \"skill\": [\"s\"],\n  \"model\": \"m\"}]}";
         let mut all = vec![candidate(0, "x.chain.json", "d")];
         if let Ok(content) = &mut all[0].content {
-            content.parsed = chain::parse(text, Format::Json);
+            content.parsed = chain::parse(text, ChainFormat::Json);
         }
         let mut chains = resolve(roots, all, Vec::new());
         chains.check_calls(|call| match call {

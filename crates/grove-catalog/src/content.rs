@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use grove_spec::skill::{Parsed, Requirements, Skill, TreeKeys};
+use grove_spec::skill::{ParsedSkill, Requirements, SkillFrontmatter, TreeKeys};
 
 use grove_spec::{Code, Diagnostic, Digest};
 
@@ -46,8 +46,8 @@ pub struct Content {
 
 #[derive(Debug)]
 enum Whole {
-    Parsed(Parsed),
-    Packed(Packed, OnceLock<Box<Parsed>>),
+    Parsed(ParsedSkill),
+    Packed(Packed, OnceLock<Box<ParsedSkill>>),
 }
 
 /// A skill that was parsed before: its parts in the bytes of many files, and a function that unpacks the whole.
@@ -62,14 +62,14 @@ pub struct Packed {
     /// The range of everything else.
     pub rest: Range<u32>,
     /// The function that reads everything else.
-    pub unpack: fn(&[u8]) -> Option<Parsed>,
+    pub unpack: fn(&[u8]) -> Option<ParsedSkill>,
     /// The facts that need no unpacking.
     pub flags: Flags,
 }
 
 impl Content {
     /// Makes content of a file that was just parsed.
-    pub fn new(fingerprint: u128, digest: Option<Digest>, size: u64, parsed: Parsed) -> Self {
+    pub fn new(fingerprint: u128, digest: Option<Digest>, size: u64, parsed: ParsedSkill) -> Self {
         let flags = Flags::of(&parsed);
         Self {
             fingerprint,
@@ -137,7 +137,7 @@ impl Content {
     }
 
     /// Returns everything that the file says.
-    pub fn parsed(&self) -> &Parsed {
+    pub fn parsed(&self) -> &ParsedSkill {
         match &self.whole {
             Whole::Parsed(parsed) => parsed,
             Whole::Packed(packed, unpacked) => unpacked.get_or_init(|| Box::new(packed.unpack())),
@@ -150,19 +150,19 @@ impl Packed {
         std::str::from_utf8(self.bytes.get(range.start as usize..range.end as usize)?).ok()
     }
 
-    fn unpack(&self) -> Parsed {
+    fn unpack(&self) -> ParsedSkill {
         let rest = self
             .bytes
             .get(self.rest.start as usize..self.rest.end as usize);
         // Packed bytes are checked as a whole when they are loaded, so a failure here is a fault of Grove. What the
         // skill requires is then unknown, and unknown requirements are not met.
-        let mut parsed = rest.and_then(self.unpack).unwrap_or_else(|| Parsed {
-            skill: Skill {
+        let mut parsed = rest.and_then(self.unpack).unwrap_or_else(|| ParsedSkill {
+            skill: SkillFrontmatter {
                 requirements: Some(Box::new(Requirements {
                     unreadable: Some("the cache is damaged".to_owned()),
                     ..Requirements::default()
                 })),
-                ..Skill::default()
+                ..SkillFrontmatter::default()
             },
             body_offset: 0,
             diagnostics: Vec::new(),
@@ -181,7 +181,7 @@ impl Packed {
 
 impl Flags {
     /// The facts about a parsed file.
-    pub fn of(parsed: &Parsed) -> Self {
+    pub fn of(parsed: &ParsedSkill) -> Self {
         Self {
             valid: parsed.is_valid(),
             has_frontmatter: parsed.has_frontmatter(),
@@ -251,7 +251,7 @@ mod tests {
         }
     }
 
-    fn unpack(_: &[u8]) -> Option<Parsed> {
+    fn unpack(_: &[u8]) -> Option<ParsedSkill> {
         Some(grove_spec::skill::parse(
             "---\nname: a\ndescription: d\n---\n",
         ))

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::path::PathBuf;
 
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
@@ -22,7 +22,7 @@ use crate::state::{Reason, State};
 /// The parts of a parsed file that these rules use.
 pub trait Definition: fmt::Debug {
     /// The kind of the file.
-    const KIND: Kind;
+    const KIND: EntryKind;
 
     /// The finding about two files of one name in one root.
     const COLLISION: Code;
@@ -351,7 +351,7 @@ fn refusal<P: Definition>(one: &Defined<P>, root: Option<&Root>) -> Option<(Stat
 }
 
 impl<P: Definition> Entry for Defined<P> {
-    const KIND: Kind = P::KIND;
+    const KIND: EntryKind = P::KIND;
     const NAME_COLLISION: Code = P::COLLISION;
 
     fn root(&self) -> usize {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::{Code, Diagnostic};
 
 use crate::digest::{Digest, append_field};
@@ -44,7 +44,7 @@ pub(crate) use verdict_of_fields;
 /// A skill, an agent or a chain of a resolved set.
 pub trait Entry: Sized {
     /// The kind of the entry.
-    const KIND: Kind;
+    const KIND: EntryKind;
 
     /// The finding about several entries of one name in one root.
     const NAME_COLLISION: Code;

@@ -7,7 +7,7 @@ mod agent_rules;
 mod name_form;
 mod skill_list;
 
-use grove_spec::agent::Format;
+use grove_spec::agent::AgentFormat;
 use serde::Deserialize;
 
 pub use agent_rules::{
@@ -227,7 +227,7 @@ pub struct HostRoot {
     pub compat: bool,
     /// The format of agents here; the path of settings that hold agents is that of a file.
     #[serde(default)]
-    pub format: Format,
+    pub format: AgentFormat,
 }
 
 /// The folders between the working folder and the repository root that may hold a project path.

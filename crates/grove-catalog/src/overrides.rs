@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use grove_spec::agent::overrides::{AgentOverride, Field, Overrides, Set};
+use grove_spec::agent::overrides::{AgentField, AgentOverride, FieldOverride, Overrides};
 use grove_spec::config::{LayerScope, Origin};
 use grove_spec::skill::name_key;
 use grove_spec::text::one_line;
@@ -34,7 +34,7 @@ pub struct Layer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overridden {
     /// The field that was overridden.
-    pub field: Field,
+    pub field: AgentField,
     /// The place of the override.
     pub origin: Origin,
 }
@@ -70,7 +70,7 @@ pub(crate) fn apply(agents: &mut [Agent], roots: &[Root], layers: &[Layer]) {
         let (mut fields, own_text) = said.fields(&name, &place, layers);
         let is_own = source(agent).is_some_and(is_own);
         let in_place = is_own && elsewhere.contains(&name);
-        let is_off = |field: Field| field.as_str() == Field::DISABLED;
+        let is_off = |field: AgentField| field.as_str() == AgentField::DISABLED;
         fields.retain(|field, (_, by_address)| !is_off(*field) || *by_address || !in_place);
         let bulk = said
             .disable_builtins
@@ -123,7 +123,7 @@ fn switched_off(whom: &str, origin: &Origin, layers: &[Layer]) -> Reason {
 }
 
 /// The final override of each field; the flag is set if it is by address.
-type Fields<'a> = BTreeMap<Field, (&'a Set, bool)>;
+type Fields<'a> = BTreeMap<AgentField, (&'a FieldOverride, bool)>;
 
 /// The overrides of all layers, by the name or address of the agent.
 struct Said<'a> {
@@ -161,7 +161,7 @@ impl<'a> Said<'a> {
         for (at, by_address, said) in all {
             for set in &said.fields {
                 fields.insert(set.change.field(), (set, by_address));
-                let is_text = set.change.field().as_str() == Field::SYSTEM_PROMPT;
+                let is_text = set.change.field().as_str() == AgentField::SYSTEM_PROMPT;
                 let text = set.change.value().as_str().filter(|_| is_text);
                 if let (Some(text), Some(layer)) = (text, layers.get(at)) {
                     own_text = Some(OwnText {

@@ -11,7 +11,7 @@ mod instructions;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use grove_spec::agent::{Agent, Format, PromptMode, SkillInjection, prompt_text};
+use grove_spec::agent::{Agent, AgentFormat, PromptMode, SkillInjection, prompt_text};
 use grove_spec::skill::name_key;
 use grove_spec::text::{escape_xml, without_controls};
 use grove_spec::words;
@@ -142,7 +142,7 @@ pub struct Own<'a> {
     /// The fields of the agent.
     pub agent: &'a Agent,
     /// The format of its file.
-    pub format: Format,
+    pub format: AgentFormat,
     /// The file that holds its text.
     pub file: &'a Path,
     /// The digest of that file's bytes.

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use grove_spec::config::Settings;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::skill::check_folder;
 use grove_spec::text::first_names;
 use grove_spec::{Code, Diagnostic};
@@ -236,7 +236,7 @@ impl Policy<'_> {
         }
         let root = self.roots.get(skill.place.root)?;
         let own_file = skill.files().map(|(_, file)| (file, skill.content.digest));
-        if let Some(refused) = untrusted(root, Kind::Skills, own_file) {
+        if let Some(refused) = untrusted(root, EntryKind::Skills, own_file) {
             return Some(refused);
         }
         let needed = if flags.has_requirements {

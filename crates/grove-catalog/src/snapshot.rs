@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::{Code, Diagnostic};
 
 use crate::agents::Agents;
@@ -91,7 +91,7 @@ impl Skill {
     }
 
     /// Returns the parsed content of its file.
-    pub fn file(&self) -> &grove_spec::skill::Skill {
+    pub fn file(&self) -> &grove_spec::skill::SkillFrontmatter {
         &self.content.parsed().skill
     }
 
@@ -202,7 +202,7 @@ fn unique_id<'a>(skills: &[Skill], place: &'a Location) -> Cow<'a, str> {
 }
 
 impl Entry for Skill {
-    const KIND: Kind = Kind::Skills;
+    const KIND: EntryKind = EntryKind::Skills;
     const NAME_COLLISION: Code = Code::NameCollision;
 
     fn root(&self) -> usize {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 
 use crate::digest::Digest;
 use crate::folder_content::{self, Entry, SkillFolders};
@@ -48,8 +48,8 @@ pub enum Trust {
 
 /// Returns the record of a reviewed file: its digest, and the kinds that it counts as. A file that only holds settings
 /// or instructions counts as no kind.
-pub fn pin(digest: &Digest, kinds: impl IntoIterator<Item = Kind>) -> String {
-    let words = kinds.into_iter().map(Kind::word);
+pub fn pin(digest: &Digest, kinds: impl IntoIterator<Item = EntryKind>) -> String {
+    let words = kinds.into_iter().map(EntryKind::word);
     let all: Vec<String> = std::iter::once(digest.to_string())
         .chain(words.map(str::to_owned))
         .collect();
@@ -91,7 +91,7 @@ pub fn plain(path: &str) -> String {
     parts.join("/")
 }
 
-fn counted_as(pin: &str, kind: Kind) -> bool {
+fn counted_as(pin: &str, kind: EntryKind) -> bool {
     let mut words = folder_content::words_of(pin).split(' ').skip(1);
     words.any(|word| word == kind.word())
 }
@@ -102,7 +102,7 @@ pub fn judge(
     trust: &Trust,
     file_below_root: &str,
     digest: Option<&Digest>,
-    kind: Option<Kind>,
+    kind: Option<EntryKind>,
 ) -> Option<(State, Reason)> {
     match trust {
         Trust::Trusted => None,
@@ -152,7 +152,7 @@ fn judge_file(
     prefix: &str,
     file_below_root: &str,
     digest: Option<&Digest>,
-    kind: Option<Kind>,
+    kind: Option<EntryKind>,
 ) -> Option<(&'static str, String)> {
     let Some(pin) = pins.get(&plain(&format!("{prefix}{file_below_root}"))) else {
         let message = "the file is new since the project was trusted";
@@ -174,14 +174,14 @@ fn judge_folder(
     prefix: &str,
     folders: &SkillFolders,
     file_below_root: &str,
-    kind: Option<Kind>,
+    kind: Option<EntryKind>,
 ) -> Option<(&'static str, String)> {
     let id = match file_below_root.rsplit_once('/') {
         Some((folder, "SKILL.md")) => folder,
         None if file_below_root == "SKILL.md" => "",
         _ => return None,
     };
-    if kind != Some(Kind::Skills) {
+    if kind != Some(EntryKind::Skills) {
         return None;
     }
     let folder = plain(&format!("{prefix}{id}"));
@@ -276,15 +276,18 @@ mod tests {
     #[test]
     fn pins_hold_content_not_names() {
         let (old, new) = (Digest::of(b"old"), Digest::of(b"new"));
-        let pins: BTreeMap<_, _> =
-            [(".agents/skills/a.md".to_owned(), pin(&old, [Kind::Skills]))].into();
+        let pins: BTreeMap<_, _> = [(
+            ".agents/skills/a.md".to_owned(),
+            pin(&old, [EntryKind::Skills]),
+        )]
+        .into();
         let pinned = Trust::Pinned {
             pins: Arc::new(pins),
             prefix: ".agents/skills/".to_owned(),
             folders: Arc::default(),
         };
         let state = |trust: &Trust, file: &str, digest: &Digest| {
-            judge(trust, file, Some(digest), Some(Kind::Skills))
+            judge(trust, file, Some(digest), Some(EntryKind::Skills))
                 .map(|(state, reason)| (state, reason.code))
         };
         for (trust, file, digest, expected) in [
@@ -312,7 +315,7 @@ mod tests {
             assert_eq!(state(trust, file, digest), expected, "{file}");
         }
         assert!(
-            judge(&pinned, "a.md", None, Some(Kind::Skills)).is_some(),
+            judge(&pinned, "a.md", None, Some(EntryKind::Skills)).is_some(),
             "what was not read is not as it was"
         );
     }
@@ -321,14 +324,22 @@ mod tests {
     fn what_was_seen_as_one_kind_was_not_seen_as_another() {
         let digest = Digest::of(b"text");
         for (seen_as, asked, is_used) in [
-            (&[Kind::Skills][..], Some(Kind::Skills), true),
-            (&[Kind::Skills], Some(Kind::Agents), false),
-            (&[Kind::Agents], Some(Kind::Chains), false),
-            (&[Kind::Skills, Kind::Agents], Some(Kind::Agents), true),
-            (&[Kind::Skills, Kind::Agents], Some(Kind::Chains), false),
-            (&[], Some(Kind::Skills), false),
+            (&[EntryKind::Skills][..], Some(EntryKind::Skills), true),
+            (&[EntryKind::Skills], Some(EntryKind::Agents), false),
+            (&[EntryKind::Agents], Some(EntryKind::Chains), false),
+            (
+                &[EntryKind::Skills, EntryKind::Agents],
+                Some(EntryKind::Agents),
+                true,
+            ),
+            (
+                &[EntryKind::Skills, EntryKind::Agents],
+                Some(EntryKind::Chains),
+                false,
+            ),
+            (&[], Some(EntryKind::Skills), false),
             (&[], None, true),
-            (&[Kind::Skills], None, true),
+            (&[EntryKind::Skills], None, true),
         ] {
             let seen = pin(&digest, seen_as.iter().copied());
             let pinned = Trust::Pinned {
@@ -347,7 +358,10 @@ mod tests {
             digest: Some(Digest::of(text.as_bytes())),
             executable: false,
         };
-        let own = pin_with_entry(&pin(&Digest::of(b"text"), [Kind::Skills]), &file("text"));
+        let own = pin_with_entry(
+            &pin(&Digest::of(b"text"), [EntryKind::Skills]),
+            &file("text"),
+        );
         let seen = [
             ("r/a", Entry::Folder.pin()),
             ("r/a/SKILL.md", own.clone()),
@@ -356,7 +370,10 @@ mod tests {
             ("r/a/child/SKILL.md", own.clone()),
             ("r/a/childish", file("x").pin()),
             ("r/ab", file("beside").pin()),
-            ("r/old/SKILL.md", pin(&Digest::of(b"text"), [Kind::Skills])),
+            (
+                "r/old/SKILL.md",
+                pin(&Digest::of(b"text"), [EntryKind::Skills]),
+            ),
         ];
         let content = |entries: &[(&str, &str)]| {
             let entries = entries
@@ -388,7 +405,7 @@ mod tests {
                 &pinned,
                 &file,
                 Some(&Digest::of(b"text")),
-                Some(Kind::Skills),
+                Some(EntryKind::Skills),
             )
             .map(|(state, reason)| {
                 assert_eq!(state, State::Changed);
@@ -442,7 +459,7 @@ mod tests {
             &Trust::NamedAnew { by },
             "x/SKILL.md",
             Some(&Digest::of(b"text")),
-            Some(Kind::Skills),
+            Some(EntryKind::Skills),
         );
         assert_eq!(judged.map(|(state, _)| state), Some(State::Changed));
     }

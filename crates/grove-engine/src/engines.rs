@@ -9,7 +9,7 @@ use grove_plan::UnobservedCalls;
 use grove_runs::{new_run_id, try_program};
 use grove_skills::Environment;
 use grove_skills::environment_variables::PATH;
-use grove_spec::engine::Engine;
+use grove_spec::engine::EngineName;
 use grove_spec::text::one_line;
 use serde::Serialize;
 
@@ -94,7 +94,7 @@ pub(crate) fn choose(
     if asked == NATIVE {
         return Ok(ChosenEngine::native());
     }
-    if let Some(Engine::Acp(command)) = Engine::of(asked) {
+    if let Some(EngineName::Acp(command)) = EngineName::of(asked) {
         return chosen_command(environment, asked, &command);
     }
     let Some(program) = Program::named(asked) else {

@@ -20,7 +20,7 @@ use grove_skills::run_rules::RunRules;
 use grove_skills::{
     Environment, Library, Look, LookAgain as _, Parts, Request, Scope, Unsteady as _,
 };
-use grove_spec::chain::Step;
+use grove_spec::chain::ChainStep;
 use grove_spec::config::Settings;
 use grove_spec::{Diagnostic, Digest};
 use serde_json::{Value, json};
@@ -419,7 +419,7 @@ fn all_wrong_steps(wrong: Vec<(&str, EngineError)>, is_one: bool) -> Option<Engi
     Some(first.saying(message, hints))
 }
 
-fn names_of(step: &Step) -> String {
+fn names_of(step: &ChainStep) -> String {
     let names: Vec<&str> = step
         .tasks()
         .iter()
@@ -429,7 +429,7 @@ fn names_of(step: &Step) -> String {
 }
 
 /// The steps of a saved chain.
-fn saved_steps(look: &Look, asked: &RunRequest) -> Result<Vec<Step>, EngineError> {
+fn saved_steps(look: &Look, asked: &RunRequest) -> Result<Vec<ChainStep>, EngineError> {
     let name = asked.chain_name.as_deref().unwrap_or_default();
     let chain = entries::find(look.snapshot.chains.entries(), name)?;
     let steps = chain.file().map(|chain| chain.steps.clone());

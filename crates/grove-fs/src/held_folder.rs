@@ -31,7 +31,7 @@ pub struct FolderNames {
 
 /// The kind of entry that a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EntryKind {
+pub enum PathKind {
     /// A folder, directly or through links.
     Folder,
     /// A regular file, directly or through links.
@@ -79,15 +79,15 @@ impl HeldFolder {
     }
 
     /// The kind of entry that a path in it leads to, without opening that; an empty path is the folder itself.
-    pub fn entry(&self, below: &str, links: Links) -> Result<EntryKind, FsError> {
+    pub fn entry(&self, below: &str, links: Links) -> Result<PathKind, FsError> {
         let path = self.path.join(below);
         let fail = |errno: Errno| FsError::new("look at", &path, errno);
         let name = beneath::c_path(below).map_err(fail)?;
         let facts = beneath::look(self.folder.as_fd(), &name, links).map_err(fail)?;
         Ok(match facts.kind {
-            FileType::Directory => EntryKind::Folder,
-            FileType::RegularFile => EntryKind::File,
-            _ => EntryKind::Other,
+            FileType::Directory => PathKind::Folder,
+            FileType::RegularFile => PathKind::File,
+            _ => PathKind::Other,
         })
     }
 
@@ -161,7 +161,7 @@ mod tests {
             assert!(held.read(&file, Links::Follow, 100).is_ok(), "{path}");
             let inside = held.folder(path, Links::Contain);
             assert_eq!(inside.is_ok(), contained, "{path}");
-            for (name, kind) in [(path, EntryKind::Folder), (&file, EntryKind::File)] {
+            for (name, kind) in [(path, PathKind::Folder), (&file, PathKind::File)] {
                 assert_eq!(held.entry(name, Links::Follow).unwrap(), kind);
                 let seen = held.entry(name, Links::Contain).ok();
                 assert_eq!(seen, contained.then_some(kind), "{name}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use grove_catalog::chains::{Chain, Chains};
 use grove_catalog::entry::Entry as _;
-use grove_spec::chain::Step;
+use grove_spec::chain::ChainStep;
 use grove_spec::text::one_line;
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptMessage, Role};
@@ -65,14 +65,14 @@ pub(crate) fn get(chain: &Chain, given: Option<&JsonObject>) -> Result<GetPrompt
     Ok(result.with_description(description))
 }
 
-fn step(step: &Step) -> String {
+fn step(step: &ChainStep) -> String {
     let names = step.tasks().iter().map(|task| match task.count {
         Some(count) => format!("{count} × {}", one_line(&task.agent)),
         None => one_line(&task.agent),
     });
     let names: Vec<String> = names.collect();
     match step {
-        Step::FanOut(_) => format!("{} for each item", names.join(", ")),
-        Step::One(_) | Step::Parallel(_) => names.join(" and "),
+        ChainStep::FanOut(_) => format!("{} for each item", names.join(", ")),
+        ChainStep::One(_) | ChainStep::Parallel(_) => names.join(" and "),
     }
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use grove_catalog::agents::{Agents, resolve_for, resolve_with};
 use grove_catalog::definitions::Candidate;
 use grove_catalog::hosts::{AgentRules, FoldersEntered, FrontmatterReading};
-use grove_spec::agent::{Format, Parsed, formats, naming};
-use grove_spec::package::Kind;
+use grove_spec::agent::{AgentFormat, ParsedAgent, formats, naming};
+use grove_spec::package::EntryKind;
 use grove_spec::{Code, Diagnostic, Severity};
 
 use crate::agent_overrides::LoadedOverrides;
@@ -21,10 +21,10 @@ use crate::world::World;
 const HOST_DEPTH: usize = 64;
 
 /// The way agent files are recognised and read.
-pub(crate) const AGENT_FILES: FileKind<Parsed> = FileKind {
+pub(crate) const AGENT_FILES: FileKind<ParsedAgent> = FileKind {
     noun: "agent",
     wanted: |format| match format {
-        Format::Codex => |name| Format::Codex.takes(name),
+        AgentFormat::Codex => |name| AgentFormat::Codex.takes(name),
         _ => naming::is_agent_file,
     },
     parse: |format, _, bytes, named| {
@@ -37,7 +37,7 @@ pub(crate) const AGENT_FILES: FileKind<Parsed> = FileKind {
 };
 
 /// The same for a host that takes a file without frontmatter for an agent.
-const BARE_FILES: FileKind<Parsed> = FileKind {
+const BARE_FILES: FileKind<ParsedAgent> = FileKind {
     parse: |format, _, bytes, named| {
         let found = if format.is_markdown() {
             formats::read_bare(bytes, format)
@@ -52,7 +52,7 @@ const BARE_FILES: FileKind<Parsed> = FileKind {
 };
 
 /// The same for a host that repairs frontmatter by quotes alone.
-const QUOTED_FILES: FileKind<Parsed> = FileKind {
+const QUOTED_FILES: FileKind<ParsedAgent> = FileKind {
     parse: |format, _, bytes, _| {
         let found = formats::read_quoted(bytes, format).into_iter();
         found.map(|found| (found.member, found.parsed)).collect()
@@ -61,7 +61,7 @@ const QUOTED_FILES: FileKind<Parsed> = FileKind {
 };
 
 /// The same for a host that repairs no frontmatter.
-const STRICT_FILES: FileKind<Parsed> = FileKind {
+const STRICT_FILES: FileKind<ParsedAgent> = FileKind {
     parse: |format, _, bytes, _| {
         let found = formats::read_strict(bytes, format).into_iter();
         found.map(|found| (found.member, found.parsed)).collect()
@@ -73,10 +73,10 @@ const STRICT_FILES: FileKind<Parsed> = FileKind {
 pub(crate) fn look(
     world: &World,
     view: &View,
-    memory: Option<&mut DefinitionMemory<Parsed>>,
-) -> FoundDefinitions<Parsed> {
+    memory: Option<&mut DefinitionMemory<ParsedAgent>>,
+) -> FoundDefinitions<ParsedAgent> {
     let limits = &world.definition_settings(view).settings.limits;
-    let plan = planning::plan(Kind::Agents, world, view);
+    let plan = planning::plan(EntryKind::Agents, world, view);
     let max_bytes = limits.file_bytes.value;
     let Some(rules) = host_rules(view) else {
         let bounds = Bounds {
@@ -106,7 +106,7 @@ pub(crate) fn look(
 pub(crate) fn resolve(
     world: &World,
     view: &View,
-    found: FoundDefinitions<Parsed>,
+    found: FoundDefinitions<ParsedAgent>,
     overrides: LoadedOverrides,
 ) -> Agents {
     let (planned, mut candidates, named, of_roots) = found.into_parts();
@@ -146,15 +146,15 @@ fn host_rules(view: &View) -> Option<AgentRules> {
 /// Leaves out files without a name that settings declare: the settings say what such a role is called.
 fn leave_out_declared(
     planned: &[PlannedRoot],
-    candidates: &mut Vec<Candidate<Parsed>>,
+    candidates: &mut Vec<Candidate<ParsedAgent>>,
     named: &[PathBuf],
 ) {
-    let is_declared = |candidate: &Candidate<Parsed>| {
+    let is_declared = |candidate: &Candidate<ParsedAgent>| {
         let content = candidate.content.as_ref();
         let is_nameless = content.is_ok_and(|content| content.parsed.agent.name.is_none());
         let root = planned.get(candidate.root);
         let file = root.map(|planned| planned.root.path.join(&candidate.path));
-        let is_codex = root.is_some_and(|planned| planned.format == Format::Codex);
+        let is_codex = root.is_some_and(|planned| planned.format == AgentFormat::Codex);
         is_codex
             && candidate.member.is_none()
             && is_nameless
@@ -167,7 +167,7 @@ fn leave_out_declared(
 
 /// Returns true if a document can be read as an agent, or fails as one. A note beside agents is no agent, and in the
 /// folder that all hosts share other things than agents have frontmatter too.
-fn is_agent(document: &DefinitionFile<Parsed>, format: Format, is_shared: bool) -> bool {
+fn is_agent(document: &DefinitionFile<ParsedAgent>, format: AgentFormat, is_shared: bool) -> bool {
     let parsed = match &document.content {
         Ok(content) => match content.found.as_slice() {
             [(_, parsed)] if format.is_markdown() => parsed,
@@ -186,7 +186,7 @@ fn is_agent(document: &DefinitionFile<Parsed>, format: Format, is_shared: bool) 
 
 /// The finding about a document that is no agent in a folder for agents. In the folder that all hosts share any
 /// document may lie, so nothing is said there.
-fn no_agent(document: &DefinitionFile<Parsed>, is_shared: bool) -> Option<Diagnostic> {
+fn no_agent(document: &DefinitionFile<ParsedAgent>, is_shared: bool) -> Option<Diagnostic> {
     let content = document.content.as_ref().ok().filter(|_| !is_shared)?;
     let mut findings = content.found.iter().flat_map(|(_, it)| &it.diagnostics);
     let refusal = findings.next()?;
@@ -200,7 +200,7 @@ fn no_agent(document: &DefinitionFile<Parsed>, is_shared: bool) -> Option<Diagno
 }
 
 /// The finding about an agent whose file gives it no name.
-fn unnamed(parsed: &Parsed, file_name: &str) -> Option<Diagnostic> {
+fn unnamed(parsed: &ParsedAgent, file_name: &str) -> Option<Diagnostic> {
     let is_unnamed = parsed.is_valid() && parsed.agent.name.is_none();
     is_unnamed.then(|| {
         let stem = naming::stem(file_name);

@@ -15,7 +15,7 @@ use grove_catalog::content::{Content, Flags, Packed};
 use grove_fs::cache_file::{self, Cached, CachedBytes};
 use grove_fs::probe_walk::Place;
 use grove_fs::{FileId, Stamp};
-use grove_spec::skill::Parsed;
+use grove_spec::skill::ParsedSkill;
 
 use crate::trusting::FolderCache;
 
@@ -411,7 +411,7 @@ impl DiskCache {
     }
 }
 
-fn unpack(bytes: &[u8]) -> Option<Parsed> {
+fn unpack(bytes: &[u8]) -> Option<ParsedSkill> {
     postcard::from_bytes(bytes).ok()
 }
 

@@ -8,8 +8,8 @@ use grove_catalog::hosts::FoldersEntered;
 use grove_catalog::root::Source;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::{models, prompt};
-use grove_spec::chain::{self, Format, Parsed, naming};
-use grove_spec::package::Kind;
+use grove_spec::chain::{self, ChainFormat, ParsedChain, naming};
+use grove_spec::package::EntryKind;
 use grove_spec::{Code, Diagnostic};
 
 use crate::definition_files::{Bounds, DefinitionMemory, FileKind, FoundDefinitions};
@@ -18,11 +18,11 @@ use crate::request::View;
 use crate::world::World;
 
 /// The way chain files are recognised and read.
-pub(crate) const CHAIN_FILES: FileKind<Parsed> = FileKind {
+pub(crate) const CHAIN_FILES: FileKind<ParsedChain> = FileKind {
     noun: "chain",
     wanted: |_| naming::is_chain_file,
     parse: |_, path, bytes, _| {
-        let format = Format::of(path).unwrap_or(Format::Markdown);
+        let format = ChainFormat::of(path).unwrap_or(ChainFormat::Markdown);
         vec![(None, chain::parse_bytes(bytes, format))]
     },
     // The ending says what the file means to be.
@@ -35,20 +35,20 @@ pub(crate) const CHAIN_FILES: FileKind<Parsed> = FileKind {
 pub(crate) fn look(
     world: &World,
     view: &View,
-    memory: Option<&mut DefinitionMemory<Parsed>>,
-) -> FoundDefinitions<Parsed> {
+    memory: Option<&mut DefinitionMemory<ParsedChain>>,
+) -> FoundDefinitions<ParsedChain> {
     let limits = &world.definition_settings(view).settings.limits;
     let bounds = Bounds {
         max_bytes: limits.file_bytes.value,
         max_depth: limits.group_depth.count(),
         folders: FoldersEntered::Grove,
     };
-    let plan = planning::plan(Kind::Chains, world, view);
+    let plan = planning::plan(EntryKind::Chains, world, view);
     CHAIN_FILES.look(plan, bounds, |_| false, memory)
 }
 
 /// Decides the state of every chain that was found.
-pub(crate) fn resolve(world: &World, view: &View, found: FoundDefinitions<Parsed>) -> Chains {
+pub(crate) fn resolve(world: &World, view: &View, found: FoundDefinitions<ParsedChain>) -> Chains {
     let (planned, candidates, _, of_roots) = found.into_parts();
     let mut diagnostics = world.definition_settings(view).diagnostics.clone();
     diagnostics.extend(of_roots);

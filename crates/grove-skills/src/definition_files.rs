@@ -12,7 +12,7 @@ use grove_fs::Stamp;
 use grove_fs::document_walk::{self, Document, DocumentOptions, DocumentReader, Documents};
 use grove_fs::probe_walk::{LimitsHit, Links, Problem, Trouble};
 use grove_fs::stamp::now;
-use grove_spec::agent::Format;
+use grove_spec::agent::AgentFormat;
 use grove_spec::agent::formats::NamedFiles;
 use grove_spec::skill::file_limit::too_large;
 use grove_spec::text::{counted, first_names};
@@ -40,12 +40,12 @@ pub(crate) struct FileKind<P> {
     /// The noun for what a file defines.
     pub(crate) noun: &'static str,
     /// The test of file names, by the format of a root's files.
-    pub(crate) wanted: fn(Format) -> fn(&str) -> bool,
+    pub(crate) wanted: fn(AgentFormat) -> fn(&str) -> bool,
     /// The definitions in a file of this path; each has a name where a file may define several. The last argument is
     /// the files that it names.
-    pub(crate) parse: fn(Format, &str, &[u8], &NamedFiles) -> InFile<P>,
+    pub(crate) parse: fn(AgentFormat, &str, &[u8], &NamedFiles) -> InFile<P>,
     /// Returns true if a file is meant as a definition; the flag is set for the folder that hosts share.
-    pub(crate) counts: fn(&DefinitionFile<P>, Format, bool) -> bool,
+    pub(crate) counts: fn(&DefinitionFile<P>, AgentFormat, bool) -> bool,
     /// The finding about a file that does not count; the flag is as above.
     pub(crate) left_out: fn(&DefinitionFile<P>, bool) -> Option<Diagnostic>,
     /// The finding that the file's name gives rise to.

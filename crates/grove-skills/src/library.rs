@@ -15,7 +15,7 @@ use grove_fs::probe_walk::{Counts, Layout, LinkedFiles};
 use grove_fs::programs;
 use grove_fs::trust_store::TrustStore;
 use grove_spec::config::Settings;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::skill::file_limit::most_read;
 use grove_spec::{Code, Diagnostic, agent, chain};
 
@@ -117,8 +117,8 @@ pub struct Library {
     /// Keeps what was read of grants, as long as their files are the same.
     grants: TrustStore,
     skill_roots: BTreeMap<PathBuf, KnownRoot>,
-    agent_files: DefinitionMemory<agent::Parsed>,
-    chain_files: DefinitionMemory<chain::Parsed>,
+    agent_files: DefinitionMemory<agent::ParsedAgent>,
+    chain_files: DefinitionMemory<chain::ParsedChain>,
     last: Option<Published>,
     /// The usage that was recorded before the library began.
     usage: Arc<EarlierUsage>,
@@ -153,8 +153,8 @@ struct KnownRoot {
 struct Published {
     look: Look,
     skills: SkillInputs,
-    agents: Option<(FoundDefinitions<agent::Parsed>, LoadedOverrides)>,
-    chains: Option<FoundDefinitions<chain::Parsed>>,
+    agents: Option<(FoundDefinitions<agent::ParsedAgent>, LoadedOverrides)>,
+    chains: Option<FoundDefinitions<chain::ParsedChain>>,
 }
 
 impl Library {
@@ -206,8 +206,8 @@ impl Library {
     pub(crate) fn definitions(
         &self,
     ) -> (
-        &DefinitionMemory<agent::Parsed>,
-        &DefinitionMemory<chain::Parsed>,
+        &DefinitionMemory<agent::ParsedAgent>,
+        &DefinitionMemory<chain::ParsedChain>,
     ) {
         (&self.agent_files, &self.chain_files)
     }
@@ -250,7 +250,7 @@ impl Library {
         let world = Arc::new(World::find_with(&self.environment, &self.request, grants));
         let parts = self.request.parts;
         let remembers = self.keeping == Keeping::LastGood;
-        let view = self.request.view_of(Kind::Agents);
+        let view = self.request.view_of(EntryKind::Agents);
         let found_agents = parts.agents.then(|| {
             let memory = remembers.then_some(&mut self.agent_files);
             let found = agents::look(&world, &view, memory);
@@ -258,7 +258,7 @@ impl Library {
         });
         let agent_roots = roots_of(found_agents.as_ref().map(|(found, _)| found));
         let (agents, found_agents) = self.agents(&world, &view, found_agents);
-        let view = self.request.view_of(Kind::Chains);
+        let view = self.request.view_of(EntryKind::Chains);
         let found_chains = parts.chains.then(|| {
             let memory = remembers.then_some(&mut self.chain_files);
             chains::look(&world, &view, memory)
@@ -351,10 +351,10 @@ impl Library {
         &self,
         world: &World,
         view: &View,
-        found: Option<(FoundDefinitions<agent::Parsed>, LoadedOverrides)>,
+        found: Option<(FoundDefinitions<agent::ParsedAgent>, LoadedOverrides)>,
     ) -> (
         Arc<Agents>,
-        Option<(FoundDefinitions<agent::Parsed>, LoadedOverrides)>,
+        Option<(FoundDefinitions<agent::ParsedAgent>, LoadedOverrides)>,
     ) {
         let last = self.last.as_ref();
         let Some((found, overrides)) = found else {
@@ -394,7 +394,7 @@ impl Library {
         if self.request.parts.skills {
             diagnostics.extend(world.environment.refused_folders());
             diagnostics.extend(world.settings.diagnostics.iter().cloned());
-            plan = planning::plan(Kind::Skills, world, &view);
+            plan = planning::plan(EntryKind::Skills, world, &view);
         }
         diagnostics.append(&mut plan.diagnostics);
         diagnostics.extend(self.notices.iter().cloned());

@@ -17,8 +17,8 @@ use grove_fs::probe_walk::{
 };
 use grove_fs::stamp::{fingerprint, now};
 use grove_fs::{FsError, Stamp};
-use grove_spec::package::Chosen;
-use grove_spec::skill::{Children, Parsed, Requirements, parse_within};
+use grove_spec::package::FolderChoice;
+use grove_spec::skill::{DeclaredChildren, ParsedSkill, Requirements, parse_within};
 use grove_spec::{Code, Diagnostic};
 
 use crate::cache::{Known, Met, RootCache};
@@ -58,7 +58,7 @@ struct Trace {
     ignore_files: Vec<IgnoreFile>,
     folders: Vec<String>,
     keeps: bool,
-    chosen: Option<Chosen>,
+    chosen: Option<FolderChoice>,
 }
 
 /// The way a root is to be scanned.
@@ -303,8 +303,8 @@ impl Visitor for SkillFileReader<'_, '_> {
         };
         let keys = kept.or(own)?.tree_keys()?;
         Some(match &keys.children.as_ref()?.value {
-            Children::Every => Below::Every,
-            Children::Named(names) => Below::Named(names.clone()),
+            DeclaredChildren::Every => Below::Every,
+            DeclaredChildren::Named(names) => Below::Named(names.clone()),
         })
     }
 
@@ -318,7 +318,7 @@ impl Visitor for SkillFileReader<'_, '_> {
                 let digest = self.pinned.then(|| Digest::of(bytes));
                 Content::new(fingerprint(bytes), digest, stamp.size, parsed)
             }
-            Err(finding) => Content::new(0, None, stamp.size, Parsed::refused(finding)),
+            Err(finding) => Content::new(0, None, stamp.size, ParsedSkill::refused(finding)),
         };
         let known = Known {
             stamp: *stamp,
@@ -458,7 +458,7 @@ fn layout_of(place: Place) -> Layout {
 }
 
 fn refused(finding: Diagnostic) -> Arc<Content> {
-    Arc::new(Content::new(0, None, 0, Parsed::refused(finding)))
+    Arc::new(Content::new(0, None, 0, ParsedSkill::refused(finding)))
 }
 
 pub(crate) fn unopened(error: &FsError, links: Links) -> Diagnostic {

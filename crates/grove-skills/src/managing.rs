@@ -30,7 +30,7 @@ use grove_fs::files;
 use grove_fs::lock::Lock;
 use grove_fs::undo::Recording;
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic, Position};
 
@@ -190,7 +190,7 @@ impl Manager {
     /// Refuses a name that a skill of the scope has, or an agent or a chain, but for the one in a file.
     fn require_new(
         &self,
-        kind: Kind,
+        kind: EntryKind,
         name: &str,
         scope: LayerScope,
         except: Option<&Path>,
@@ -200,14 +200,14 @@ impl Manager {
         let chain = chains.entries().in_scope(name, scope);
         let skills = self.look.snapshot.entries();
         let files = match kind {
-            Kind::Skills => [
+            EntryKind::Skills => [
                 skills
                     .in_scope(name, scope)
                     .map(|skill| skills.location(skill)),
                 None,
             ],
             // Both are called by the same name in a request.
-            Kind::Agents | Kind::Chains => [
+            EntryKind::Agents | EntryKind::Chains => [
                 agent.map(|agent| agents.location(agent)),
                 chain.map(|chain| chains.location(chain)),
             ],
@@ -246,39 +246,43 @@ impl Manager {
     }
 
     /// Gives a skill, an agent or a chain, and its file, another name.
-    pub fn rename(&mut self, kind: Kind, asked: &Renaming<'_>) -> Result<Changed, ManageError> {
+    pub fn rename(
+        &mut self,
+        kind: EntryKind,
+        asked: &Renaming<'_>,
+    ) -> Result<Changed, ManageError> {
         match kind {
-            Kind::Chains => self.rename_file::<Chain>(asked),
-            Kind::Agents => self.rename_file::<Agent>(asked),
-            Kind::Skills => self.rename_file::<Skill>(asked),
+            EntryKind::Chains => self.rename_file::<Chain>(asked),
+            EntryKind::Agents => self.rename_file::<Agent>(asked),
+            EntryKind::Skills => self.rename_file::<Skill>(asked),
         }
     }
 
     /// The path that a deletion would remove: the file of an agent or a chain, or the folder of a skill.
     pub fn deletes(
         &self,
-        kind: Kind,
+        kind: EntryKind,
         name: &str,
         scope: Option<LayerScope>,
     ) -> Result<PathBuf, ManageError> {
         match kind {
-            Kind::Chains => Chain::own_files(self).deletes(name, scope),
-            Kind::Agents => Agent::own_files(self).deletes(name, scope),
-            Kind::Skills => Skill::own_files(self).deletes(name, scope),
+            EntryKind::Chains => Chain::own_files(self).deletes(name, scope),
+            EntryKind::Agents => Agent::own_files(self).deletes(name, scope),
+            EntryKind::Skills => Skill::own_files(self).deletes(name, scope),
         }
     }
 
     /// Deletes the file of an agent or a chain, or the folder of a skill.
     pub fn delete(
         &mut self,
-        kind: Kind,
+        kind: EntryKind,
         name: &str,
         scope: Option<LayerScope>,
     ) -> Result<Changed, ManageError> {
         match kind {
-            Kind::Chains => self.delete_file::<Chain>(name, scope),
-            Kind::Agents => self.delete_file::<Agent>(name, scope),
-            Kind::Skills => self.delete_file::<Skill>(name, scope),
+            EntryKind::Chains => self.delete_file::<Chain>(name, scope),
+            EntryKind::Agents => self.delete_file::<Agent>(name, scope),
+            EntryKind::Skills => self.delete_file::<Skill>(name, scope),
         }
     }
 
@@ -301,9 +305,9 @@ impl Manager {
         }
         let warnings = match E::KIND {
             _ if runtime == old_name => Vec::new(),
-            Kind::Agents => self.left_behind(&old_name),
-            Kind::Skills => self.left_without(&old_name),
-            Kind::Chains => Vec::new(),
+            EntryKind::Agents => self.left_behind(&old_name),
+            EntryKind::Skills => self.left_without(&old_name),
+            EntryKind::Chains => Vec::new(),
         };
         let mut report = self.report::<E>(&runtime, scope, file, changed, warnings);
         report
@@ -332,9 +336,9 @@ impl Manager {
             report.notes.push(one_line(&note));
         } else {
             report.warnings.extend(match E::KIND {
-                Kind::Agents => self.left_behind(&name),
-                Kind::Skills => self.left_without(&name),
-                Kind::Chains => Vec::new(),
+                EntryKind::Agents => self.left_behind(&name),
+                EntryKind::Skills => self.left_without(&name),
+                EntryKind::Chains => Vec::new(),
             });
         }
         Ok(report)
@@ -369,7 +373,7 @@ impl Manager {
             let field = set.field.as_str();
             one_line(&format!("`{field}` is overridden in {file}:{line}"))
         });
-        if let (Kind::Chains, Some(chain)) = (E::KIND, one) {
+        if let (EntryKind::Chains, Some(chain)) = (E::KIND, one) {
             warnings.extend(chain.findings().cloned());
         }
         Changed {

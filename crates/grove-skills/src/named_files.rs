@@ -10,7 +10,7 @@ use grove_catalog::definitions::Rest;
 use grove_fs::files;
 use grove_fs::held_folder::HeldFolder;
 use grove_fs::probe_walk::Links;
-use grove_spec::agent::Format;
+use grove_spec::agent::AgentFormat;
 use grove_spec::agent::formats::{self, NamedFile, NamedFiles};
 
 use crate::planning::PlannedRoot;
@@ -45,7 +45,7 @@ pub(crate) fn rest(named_in: Digest, named: &NamedFiles, written: &str) -> Optio
 /// may name any of them, so the files stand in the digest of the settings; elsewhere each is the rest of one agent.
 pub(crate) fn own_digest(planned: &PlannedRoot, bytes: &[u8], named: &NamedFiles) -> Digest {
     let own = Digest::of(bytes);
-    if planned.format != Format::OpencodeJson || named.is_empty() {
+    if planned.format != AgentFormat::OpencodeJson || named.is_empty() {
         return own;
     }
     let mut all = own.to_string();
@@ -73,7 +73,7 @@ fn one(planned: &PlannedRoot, written: &str) -> NamedFile {
     let root = &planned.root.path;
     let at_home = written
         .strip_prefix("~/")
-        .filter(|_| planned.format == Format::OpencodeJson);
+        .filter(|_| planned.format == AgentFormat::OpencodeJson);
     let at_home = at_home.and_then(|below| Some(planned.home.as_ref()?.join(below)));
     let is_known = at_home.is_some();
     let path = at_home.unwrap_or_else(|| root.join(written));

@@ -14,9 +14,9 @@ use grove_catalog::trust::Trust;
 use grove_catalog::{Digest, Source};
 use grove_fs::trust_store::TrustStore;
 use grove_spec::Diagnostic;
-use grove_spec::agent::Format;
+use grove_spec::agent::AgentFormat;
 use grove_spec::config::Settings;
-use grove_spec::package::{Chosen, Kind, ManifestFile, NamedFolder};
+use grove_spec::package::{EntryKind, FolderChoice, ManifestFile, NamedFolder};
 use grove_spec::text::one_line;
 
 use crate::environment::Environment;
@@ -102,14 +102,14 @@ pub struct Package {
 #[derive(Debug)]
 pub struct GivenPlace {
     /// The kind of files in it.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// The path of the folder.
     pub path: PathBuf,
     /// The files that count, by path below the folder, where the package gives these and not the folder.
     pub files: Option<Vec<String>>,
     /// The skills in it that count, where not all do.
-    pub chosen: Option<Chosen>,
-    pub(crate) format: Format,
+    pub chosen: Option<FolderChoice>,
+    pub(crate) format: AgentFormat,
     pub(crate) children_only: bool,
     pub(crate) trust: Trust,
     below: String,

@@ -11,9 +11,9 @@ use grove_catalog::hosts::{self, Host, HostRoot, Levels, NamedFolders};
 use grove_catalog::root::{Family, Root, Source, Standing, make_labels_unique};
 use grove_fs::files;
 use grove_fs::probe_walk::{Links, RootFolder};
-use grove_spec::agent::Format;
+use grove_spec::agent::AgentFormat;
 use grove_spec::config::Settings;
-use grove_spec::package::{Chosen, Kind};
+use grove_spec::package::{EntryKind, FolderChoice};
 use grove_spec::{Code, Diagnostic};
 
 use crate::bundled;
@@ -40,12 +40,12 @@ pub struct PlannedRoot {
     /// The package that gives it.
     pub package: Option<GivenBy>,
     /// The format of agents in it.
-    pub format: Format,
+    pub format: AgentFormat,
     /// The files that count, by path below the root, where the place is not the folder but these files, which settings
     /// or a package name.
     pub files: Option<Vec<String>>,
     /// The skills in it that count, where the package or the settings that name it do not mean all.
-    pub chosen: Option<Chosen>,
+    pub chosen: Option<FolderChoice>,
     /// The home folder for `~` in the paths of files that it names; none for a project's.
     pub home: Option<PathBuf>,
 }
@@ -69,7 +69,7 @@ impl PlannedRoot {
             flat_files: true,
             children_only: false,
             package: None,
-            format: Format::Native,
+            format: AgentFormat::Native,
             files: None,
             chosen: None,
             home: None,
@@ -107,14 +107,14 @@ pub(crate) struct Plan {
 }
 
 /// The roots of one kind for a view.
-pub(crate) fn plan(kind: Kind, world: &World, view: &View) -> Plan {
+pub(crate) fn plan(kind: EntryKind, world: &World, view: &View) -> Plan {
     match (view, view.host()) {
         (View::Folders(folders), _) => exactly(folders),
         (_, Some(host)) => match kind {
-            Kind::Skills => of_host(world, &host),
-            Kind::Agents => agent_formats::of_host(world, host),
+            EntryKind::Skills => of_host(world, &host),
+            EntryKind::Agents => agent_formats::of_host(world, host),
             // No host has chains that Grove knows of.
-            Kind::Chains => Plan::default(),
+            EntryKind::Chains => Plan::default(),
         },
         (View::Own | View::Host(_), None) => own(kind, world),
     }
@@ -133,11 +133,11 @@ fn exactly(folders: &[PathBuf]) -> Plan {
 pub(crate) const SHARED: &str = ".agents";
 
 /// The folders of a project or a home that are looked in, whatever the settings. Chains may stand beside agents.
-const fn own_folders(kind: Kind) -> &'static [&'static str] {
+const fn own_folders(kind: EntryKind) -> &'static [&'static str] {
     match kind {
-        Kind::Skills => &[".grove/skills", ".agents/skills"],
-        Kind::Agents => &[".grove/agents", ".agents/agents", SHARED],
-        Kind::Chains => &[
+        EntryKind::Skills => &[".grove/skills", ".agents/skills"],
+        EntryKind::Agents => &[".grove/agents", ".agents/agents", SHARED],
+        EntryKind::Chains => &[
             ".grove/chains",
             ".grove/agents",
             ".agents/chains",
@@ -148,17 +148,17 @@ const fn own_folders(kind: Kind) -> &'static [&'static str] {
 }
 
 /// A host's folders of one kind.
-fn host_folders(kind: Kind, host: &Host) -> &[HostRoot] {
+fn host_folders(kind: EntryKind, host: &Host) -> &[HostRoot] {
     match kind {
-        Kind::Skills => &host.roots,
-        Kind::Agents => &host.agent_roots,
-        Kind::Chains => &host.chain_roots,
+        EntryKind::Skills => &host.roots,
+        EntryKind::Agents => &host.agent_roots,
+        EntryKind::Chains => &host.chain_roots,
     }
 }
 
 /// Everything Grove itself looks in. Skills, agents and chains have the same places, ladder and trust. What is
 /// not in the scope is not looked at, and so nothing is said of it.
-pub(crate) fn own(kind: Kind, world: &World) -> Plan {
+pub(crate) fn own(kind: EntryKind, world: &World) -> Plan {
     let (environment, project, scope) = (&world.environment, &world.project, world.scope);
     let settings = &world.own_settings.settings;
     let mut plan = Plan::default();
@@ -183,7 +183,7 @@ pub(crate) fn own(kind: Kind, world: &World) -> Plan {
         plan.project_folder(world, folder, distance, &paths);
     }
     let named = &world.packages.skills;
-    let has_named = kind == Kind::Skills && settings.compat_roots.value;
+    let has_named = kind == EntryKind::Skills && settings.compat_roots.value;
     let named = named.iter().filter(|_| has_named);
     let (of_project, of_user): (Vec<_>, Vec<_>) = named.partition(|named| named.project.is_some());
     plan.named_folders(&of_project, world);
@@ -220,7 +220,7 @@ pub(crate) fn own(kind: Kind, world: &World) -> Plan {
         }
     }
     let mut plan = plan.finish();
-    if kind == Kind::Agents {
+    if kind == EntryKind::Agents {
         agent_formats::assign(&mut plan, world, &hosts);
     }
     plan.roots.retain(|planned| scope.has(planned));
@@ -228,9 +228,9 @@ pub(crate) fn own(kind: Kind, world: &World) -> Plan {
 }
 
 /// Folders that the user added, which are never written to.
-fn extra_folders(kind: Kind, environment: &Environment, settings: &Settings) -> Vec<PathBuf> {
+fn extra_folders(kind: EntryKind, environment: &Environment, settings: &Settings) -> Vec<PathBuf> {
     match kind {
-        Kind::Skills => {
+        EntryKind::Skills => {
             let file = settings.extra_dirs.origin.as_ref();
             let from = file.and_then(|origin| origin.file.parent());
             let from = from.unwrap_or(&environment.config);
@@ -240,7 +240,7 @@ fn extra_folders(kind: Kind, environment: &Environment, settings: &Settings) -> 
                 .chain(environment.skill_dirs.iter().cloned())
                 .collect()
         }
-        Kind::Agents | Kind::Chains => environment.agent_dirs.clone(),
+        EntryKind::Agents | EntryKind::Chains => environment.agent_dirs.clone(),
     }
 }
 
@@ -398,14 +398,14 @@ impl Plan {
     }
 
     /// The places of one kind that packages give; the first package goes before the others.
-    fn packages(&mut self, kind: Kind, found: &Packages) {
+    fn packages(&mut self, kind: EntryKind, found: &Packages) {
         self.diagnostics.extend(found.diagnostics.iter().cloned());
         for (order, package) in found.packages.iter().enumerate() {
             for given in package.given.iter().filter(|given| given.kind == kind) {
                 // Skills are recognised by the folder of their root, so that a folder is one root of skills.
                 let mut known = self.roots.iter();
                 let is_known = known.any(|known| known.root.path == given.path);
-                if kind != Kind::Skills || !is_known {
+                if kind != EntryKind::Skills || !is_known {
                     self.add(package_root(order, package, given));
                 }
             }
@@ -468,13 +468,13 @@ pub(crate) fn further_roots(
     world: &World,
     project_folder: &Path,
     project: &Path,
-) -> Vec<(Kind, PlannedRoot)> {
+) -> Vec<(EntryKind, PlannedRoot)> {
     let trust = world.trust_of(project_folder);
     let found = packages::of_project(project_folder, project, &trust);
     let mut roots = Vec::new();
     for named in &found.skills {
         let named = named_folders::in_project(named, &trust).into_iter();
-        roots.extend(named.map(|planned| (Kind::Skills, planned)));
+        roots.extend(named.map(|planned| (EntryKind::Skills, planned)));
     }
     for (order, package) in found.packages.iter().enumerate() {
         for given in &package.given {

@@ -9,7 +9,7 @@ use grove_catalog::catalog::{self, Budget, IndexFile, LocationAlias, Style};
 use grove_catalog::prompt::{self, Base, BlockKind, Instructions, Own, Prompt, Read};
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_fs::FsError;
-use grove_spec::agent::{Format, PromptMode, SkillInjection};
+use grove_spec::agent::{AgentFormat, PromptMode, SkillInjection};
 use grove_spec::config::Settings;
 use grove_spec::{Code, Diagnostic, Severity};
 
@@ -76,7 +76,7 @@ impl AgentPrompt {
 /// The definition of an agent by its own file, or by settings that replace its text.
 pub(crate) fn own_of<'a>(
     agent: &'a Agent,
-    format: Format,
+    format: AgentFormat,
     location: &'a Path,
     source: &'a str,
 ) -> Option<Own<'a>> {

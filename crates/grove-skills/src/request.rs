@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 
 use crate::scope::Scope;
 
@@ -65,11 +65,11 @@ impl Parts {
     };
 
     /// Returns true if a kind is looked for.
-    pub const fn has(self, kind: Kind) -> bool {
+    pub const fn has(self, kind: EntryKind) -> bool {
         match kind {
-            Kind::Skills => self.skills,
-            Kind::Agents => self.agents,
-            Kind::Chains => self.chains,
+            EntryKind::Skills => self.skills,
+            EntryKind::Agents => self.agents,
+            EntryKind::Chains => self.chains,
         }
     }
 
@@ -106,11 +106,11 @@ pub struct Request {
 
 impl Request {
     /// The point of view for one kind.
-    pub(crate) fn view_of(&self, kind: Kind) -> View {
+    pub(crate) fn view_of(&self, kind: EntryKind) -> View {
         let folders = match kind {
-            Kind::Skills => return self.view.clone(),
-            Kind::Agents => &self.agent_folders,
-            Kind::Chains => &self.chain_folders,
+            EntryKind::Skills => return self.view.clone(),
+            EntryKind::Agents => &self.agent_folders,
+            EntryKind::Chains => &self.chain_folders,
         };
         match &self.view {
             _ if !folders.is_empty() => View::Folders(folders.clone()),

@@ -1,7 +1,7 @@
 //! Settings about runs of agents, beside the settings of Grove's own.
 
 use grove_spec::agent::model_scope::ModelScope;
-use grove_spec::agent::overrides::UsualModel;
+use grove_spec::agent::overrides::DefaultModel;
 use grove_spec::{Code, Diagnostic};
 
 use crate::agent_overrides;
@@ -12,7 +12,7 @@ use crate::world::World;
 #[derive(Debug, Clone, Default)]
 pub struct RunRules {
     /// The model of agents that name none.
-    pub usual: UsualModel,
+    pub usual: DefaultModel,
     /// The models that agents may have; one has to be in every scope.
     pub model_scopes: Vec<ModelScope>,
     /// Findings about restrictions that cannot be read.
@@ -34,8 +34,8 @@ impl World {
         for layer in overrides.layers {
             let said = layer.overrides;
             let usual = &mut rules.usual;
-            usual.model = said.usual.model.or(usual.model.take());
-            usual.thinking = said.usual.thinking.or(usual.thinking.take());
+            usual.model = said.default_model.model.or(usual.model.take());
+            usual.thinking = said.default_model.thinking.or(usual.thinking.take());
             rules.model_scopes.extend(said.model_scope);
         }
         rules

@@ -13,7 +13,7 @@ use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_catalog::{Digest, identity};
 use grove_fs::held_folder::HeldFolder;
 use grove_fs::stamp::fingerprint;
-use grove_spec::agent::Format;
+use grove_spec::agent::AgentFormat;
 
 use crate::definition_files::is_unchanged;
 use crate::loading::LoadedRoot;
@@ -262,9 +262,9 @@ impl DefinitionFiles {
     }
 
     /// The format of an agent's file.
-    pub fn format_of<P>(&self, defined: &Defined<P>) -> Format {
+    pub fn format_of<P>(&self, defined: &Defined<P>) -> AgentFormat {
         let planned = self.planned(defined);
-        planned.map_or(Format::Native, |planned| planned.format)
+        planned.map_or(AgentFormat::Native, |planned| planned.format)
     }
 
     /// The text of a file if it is still the one that was judged.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use grove_catalog::hosts::{self, Host, NamedFolders};
 use grove_fs::trust_store::{Grant, TrustStore};
-use grove_spec::config::{Limits, Settings, Sourced};
-use grove_spec::package::Kind;
+use grove_spec::config::{ConfiguredLimits, Settings, Sourced};
+use grove_spec::package::EntryKind;
 
 use crate::environment::Environment;
 use crate::packages::{self, Packages};
@@ -53,7 +53,7 @@ impl World {
     ) -> Self {
         let parts = request.parts;
         let host = request.view.host();
-        let mut kinds = Kind::ALL.into_iter();
+        let mut kinds = EntryKind::ALL.into_iter();
         let is_own = kinds.any(|kind| parts.has(kind) && request.view_of(kind) == View::Own);
         let has_own_settings = is_own || (parts.is_nothing() && request.view == View::Own);
         // Prompts have the project's instructions for all who work in it, whichever folders agents and skills are in.
@@ -167,7 +167,7 @@ fn settings_of_host(host: &Host) -> Settings {
     };
     let scan = &host.scan;
     let mut settings = Settings::default();
-    settings.limits = Limits {
+    settings.limits = ConfiguredLimits {
         candidates_per_root: limit(scan.candidates_per_root.unwrap_or(u64::MAX)),
         loaded_per_root: limit(u64::MAX),
         loaded_per_source: limit(scan.loaded_per_source.unwrap_or(u64::MAX)),

@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::cmp::Ordering;
 
 use grove_spec::Diagnostic;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 
 use super::Entry;
 use super::same_name::apply_rank;
@@ -97,7 +97,7 @@ pub(crate) fn invalid<'a>(
 /// itself, so that the reason names the file that changed.
 pub(crate) fn untrusted<P: AsRef<str>, D: Borrow<Digest>>(
     root: &Root,
-    kind: Kind,
+    kind: EntryKind,
     files: impl IntoIterator<Item = (P, Option<D>)>,
 ) -> Option<(State, Vec<Reason>)> {
     if root.trust == Trust::Trusted {

@@ -13,7 +13,7 @@ mod tools;
 
 use std::path::Path;
 
-use grove_spec::agent::{self, Format, SkillInjection, print, prompt_text};
+use grove_spec::agent::{self, AgentFormat, SkillInjection, print, prompt_text};
 use grove_spec::text::{escape_xml, one_line};
 use grove_spec::yaml::Key;
 use grove_spec::{Code, Diagnostic, Position, generated};
@@ -52,7 +52,7 @@ pub struct Source<'a> {
     /// The fields of the agent.
     pub agent: &'a agent::Agent,
     /// The format of its file.
-    pub format: Format,
+    pub format: AgentFormat,
     /// Set if it came with a package, and so may not grant itself anything.
     pub is_packaged: bool,
     /// The positions of the keys in its file, by Grove's names for them.
@@ -111,7 +111,7 @@ pub struct File {
 
 /// Returns the name under which a host has an agent or a skill: letters, digits, `-` and `_`.
 pub fn host_name(rules: &AgentRules, name: &str) -> String {
-    if rules.export.format == Format::Native {
+    if rules.export.format == AgentFormat::Native {
         return name.to_owned();
     }
     let kept = |c: char| match c {
@@ -146,7 +146,7 @@ pub fn agent(job: &Job<'_>, source: &Source<'_>) -> (File, Vec<Diagnostic>) {
     // For `skills`, a host with another format always reads the whole text.
     let by_host = export.preload == Preload::Skills
         && !job.inline
-        && (!source.is_light() || export.format == Format::Native);
+        && (!source.is_light() || export.format == AgentFormat::Native);
     let body = body(job, source, by_host, &mut diagnostics);
     let skills: Vec<String> = if by_host {
         let names = source.skills.iter().map(|named| named.name.to_owned());
@@ -165,7 +165,7 @@ pub fn agent(job: &Job<'_>, source: &Source<'_>) -> (File, Vec<Diagnostic>) {
     let entries = keys::translate(job, source, &name, &skills, &mut diagnostics);
     let mark = source.address.map(generated::mark);
     let text = match export.format {
-        Format::Codex => toml::role(&entries, mark.as_deref(), &body),
+        AgentFormat::Codex => toml::role(&entries, mark.as_deref(), &body),
         _ => print::markdown(&entries, mark.as_deref(), &body),
     };
     let length = body.chars().count();

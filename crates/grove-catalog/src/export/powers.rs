@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use grove_spec::agent::formats::restriction::{self, Denied};
-use grove_spec::agent::{Format, print};
-use grove_spec::yaml::Entry;
+use grove_spec::agent::formats::restriction::{self, DeniedTools};
+use grove_spec::agent::{AgentFormat, print};
+use grove_spec::yaml::YamlEntry;
 use grove_spec::{Position, Severity};
 
 use super::keys::Writer;
@@ -35,13 +35,13 @@ impl Writer<'_, '_> {
         let powers = self.own_powers();
         let format = self.job.rules.export.format;
         if let Some(own) = &powers.allowed {
-            if format == Format::Codex {
+            if format == AgentFormat::Codex {
                 return self.sandbox(&powers, own);
             }
             let names = self.translated(&powers, own);
             return self.entries.push(match format {
-                Format::Claude => print::commas("tools", &names),
-                Format::Opencode => {
+                AgentFormat::Claude => print::commas("tools", &names),
+                AgentFormat::Opencode => {
                     let off = [("*".to_owned(), false)];
                     let on = names.into_iter().map(|name| (name, true));
                     let switches: Vec<(String, bool)> = off.into_iter().chain(on).collect();
@@ -54,17 +54,17 @@ impl Writer<'_, '_> {
             return;
         }
         match format {
-            Format::Claude => {
+            AgentFormat::Claude => {
                 let names = self.denied_names(&powers);
                 self.entries.push(print::commas("disallowedTools", &names));
             }
-            Format::Opencode => {
+            AgentFormat::Opencode => {
                 self.one_switch_for_editing(&powers);
                 let names = self.denied_names(&powers).into_iter();
                 let off: Vec<(String, bool)> = names.map(|name| (name, false)).collect();
                 self.entries.push(print::switches("tools", &off));
             }
-            Format::Codex => self.denied_by_sandbox(&powers),
+            AgentFormat::Codex => self.denied_by_sandbox(&powers),
             _ => {
                 let left = self.those_left(&powers);
                 self.entries.push(print::list("tools", &left));
@@ -107,26 +107,32 @@ impl Writer<'_, '_> {
         powers
     }
 
-    fn restrict(&mut self, powers: &mut Powers, entry: &Entry, denied: Denied, mut is_whole: bool) {
+    fn restrict(
+        &mut self,
+        powers: &mut Powers,
+        entry: &YamlEntry,
+        denied: DeniedTools,
+        mut is_whole: bool,
+    ) {
         powers
             .key
             .get_or_insert_with(|| (entry.key.to_string(), entry.position));
         let mut stricter = false;
         match denied {
-            Denied::Tools(names) => {
+            DeniedTools::Tools(names) => {
                 for name in names {
                     let own = powers.vocabulary.own(&name).names;
                     is_whole &= !own.is_empty();
                     powers.denied.extend(own);
                 }
             }
-            Denied::Others(names) => match &mut powers.allowed {
+            DeniedTools::Others(names) => match &mut powers.allowed {
                 Some(allowed) => allowed.retain(|tool| names.contains(tool)),
                 none => *none = Some(names),
             },
-            Denied::Changes => {
+            DeniedTools::Changes => {
                 powers.denied.extend(CHANGING.map(str::to_owned));
-                stricter = self.job.rules.export.format != Format::Codex;
+                stricter = self.job.rules.export.format != AgentFormat::Codex;
                 if stricter {
                     // Agents that it calls might change something; a sandbox would hold for them too.
                     powers.denied.insert("subagent".to_owned());

@@ -19,7 +19,7 @@ fn exported(text: &str, host: &str) -> (File, Vec<Diagnostic>) {
         name: "team.reviewer",
         address: Some("reviewer@user:.grove/agents"),
         agent: &parsed.agent,
-        format: Format::Native,
+        format: AgentFormat::Native,
         is_packaged: false,
         places: &parsed.places,
         body: parsed.body(text).unwrap(),
@@ -145,7 +145,7 @@ fn what_is_exported_reads_as_the_same_agent_at_the_host() {
         assert_eq!(body, "Review \\ with \"care\".\n", "{host}");
         if host == "pi" {
             let mut agent = agent::parse(AGENT).agent;
-            let place = |entry: &mut grove_spec::yaml::Entry| {
+            let place = |entry: &mut grove_spec::yaml::YamlEntry| {
                 entry.position = grove_spec::Position::new(1, 1);
                 entry.value.position = entry.position;
             };

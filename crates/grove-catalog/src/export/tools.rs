@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use grove_spec::agent::Format;
+use grove_spec::agent::AgentFormat;
 use grove_spec::agent::formats::restriction::tool_name;
 
 use crate::hosts::{AgentRules, ExportRules};
@@ -30,13 +30,13 @@ impl Tools {
 
 /// The names of tools in the files of a format.
 pub(super) struct Vocabulary {
-    format: Format,
+    format: AgentFormat,
     /// None for Grove's own, in which every name stands for itself.
     rules: Option<ExportRules>,
 }
 
 /// Returns Grove's own names for a tool of a format, without any limits on its use.
-pub(crate) fn own_names(tool: &str, format: Format) -> Vec<String> {
+pub(crate) fn own_names(tool: &str, format: AgentFormat) -> Vec<String> {
     Vocabulary::of(format).own(tool).names
 }
 
@@ -50,14 +50,14 @@ pub(super) struct Own {
 }
 
 impl Vocabulary {
-    pub(super) fn of(format: Format) -> Self {
+    pub(super) fn of(format: AgentFormat) -> Self {
         let host = match format {
-            Format::Native => None,
-            Format::Claude => Some("claude"),
-            Format::Copilot => Some("copilot"),
-            Format::Gemini => Some("gemini"),
-            Format::Opencode | Format::OpencodeJson => Some("opencode"),
-            Format::Codex | Format::CodexConfig => Some("codex"),
+            AgentFormat::Native => None,
+            AgentFormat::Claude => Some("claude"),
+            AgentFormat::Copilot => Some("copilot"),
+            AgentFormat::Gemini => Some("gemini"),
+            AgentFormat::Opencode | AgentFormat::OpencodeJson => Some("opencode"),
+            AgentFormat::Codex | AgentFormat::CodexConfig => Some("codex"),
         };
         let rules = host.and_then(AgentRules::by_name);
         Self {
@@ -145,7 +145,7 @@ pub(super) fn denied(denied: &BTreeSet<String>, to: &ExportRules) -> Tools {
 
 /// Returns a host's tools without those that an agent must not have.
 pub(super) fn others(denied: &BTreeSet<String>, to: &ExportRules) -> Vec<String> {
-    if to.format == Format::Native {
+    if to.format == AgentFormat::Native {
         let left = USUAL.iter().filter(|tool| !denied.contains(**tool));
         return left.map(|tool| (*tool).to_owned()).collect();
     }
@@ -189,7 +189,7 @@ fn is_set(name: &str, rules: &ExportRules) -> bool {
 }
 
 fn in_host_names(tool: &str, to: &ExportRules) -> Option<String> {
-    if to.format == Format::Native {
+    if to.format == AgentFormat::Native {
         return Some(tool.to_owned());
     }
     if let Some(server) = tool.strip_prefix(MCP) {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use grove_spec::Code;
-use grove_spec::agent::{Format, naming};
+use grove_spec::agent::{AgentFormat, naming};
 use serde::Deserialize;
 
 use crate::agents::Agent;
@@ -85,7 +85,7 @@ pub enum FoldersEntered {
 #[serde(deny_unknown_fields)]
 pub struct ExportRules {
     /// The format of agent files.
-    pub format: Format,
+    pub format: AgentFormat,
     /// The folder for agents in a project.
     pub agents: String,
     /// The ending of the names of agent files.

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 
-use grove_spec::skill::tree_keys::Declared;
-use grove_spec::skill::{Children, TreeKeys, name_key};
+use grove_spec::skill::tree_keys::DeclaredValue;
+use grove_spec::skill::{DeclaredChildren, TreeKeys, name_key};
 use grove_spec::text::first_names;
 use grove_spec::{Code, Diagnostic};
 
@@ -110,7 +110,7 @@ impl<'a> TreeBuilder<'a> {
             let finding = Diagnostic::new(Code::ChildMissing, message).with_help(help);
             return self.findings.push((branch, finding.at(declared.at)));
         }
-        let Children::Named(names) = &declared.value else {
+        let DeclaredChildren::Named(names) = &declared.value else {
             for child in self.every_child(skill) {
                 self.claim(child, branch, branch);
             }
@@ -185,7 +185,7 @@ impl<'a> TreeBuilder<'a> {
         })
     }
 
-    fn parent_of(&self, child: usize) -> Option<&'a Declared<String>> {
+    fn parent_of(&self, child: usize) -> Option<&'a DeclaredValue<String>> {
         self.keys(child)?.parent.as_ref()
     }
 

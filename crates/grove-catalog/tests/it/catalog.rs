@@ -16,7 +16,7 @@ use grove_catalog::resolve::Candidate;
 use grove_catalog::root::{Root, Source, make_labels_unique};
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::config::Settings;
-use grove_spec::skill::{Parsed, Skill};
+use grove_spec::skill::{ParsedSkill, SkillFrontmatter};
 
 use crate::library::{self, candidate, look};
 
@@ -64,14 +64,14 @@ fn snapshot(sources: &[Source], skills: &[Made]) -> Snapshot {
         .iter()
         .enumerate()
         .map(|(at, made)| {
-            let skill = Skill {
+            let skill = SkillFrontmatter {
                 name: Some(made.name.clone()),
                 description: Some(made.description.clone()),
                 model_invocable: true,
                 user_invocable: true,
-                ..Skill::default()
+                ..SkillFrontmatter::default()
             };
-            let parsed = Parsed {
+            let parsed = ParsedSkill {
                 skill,
                 body_offset: 0,
                 diagnostics: Vec::new(),

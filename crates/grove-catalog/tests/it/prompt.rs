@@ -8,7 +8,7 @@ use grove_catalog::Digest;
 use grove_catalog::disclosure::boundary;
 use grove_catalog::prompt::{BlockKind, Own, Prompt, Read, assemble, choose, choose_near};
 use grove_catalog::snapshot::Snapshot;
-use grove_spec::agent::{self, Agent, Format};
+use grove_spec::agent::{self, Agent, AgentFormat};
 use grove_spec::config::Settings;
 use proptest::prelude::*;
 
@@ -71,7 +71,7 @@ fn prompt(
     let own = Own {
         name: "me",
         agent: &agent,
-        format: Format::Native,
+        format: AgentFormat::Native,
         file: Path::new("/agents/me.md"),
         digest: Digest::of(b"me"),
         body,

@@ -4,7 +4,7 @@ use grove_catalog::root::Source;
 use grove_plan::{AuthorFacts, Check, Contract, Inputs, PlannedTask};
 use grove_spec::acceptance::Acceptance;
 use grove_spec::agent::Agent as AgentFile;
-use grove_spec::chain::Task;
+use grove_spec::chain::ChainTask;
 use serde_json::json;
 
 use super::approving::Strange;
@@ -16,7 +16,7 @@ impl ChildResolver<'_> {
     /// Returns the contract of a child's work: what was typed, else what its task asks, else the request, else its agent.
     pub(crate) fn contract(
         &self,
-        task: &Task,
+        task: &ChainTask,
         file: &AgentFile,
         of_agent: Option<Source>,
         author: &AuthorFacts,
@@ -100,10 +100,10 @@ impl ChildResolver<'_> {
         let Some(review) = of.contract.as_ref().and_then(|it| it.review.as_ref()) else {
             return Ok(None);
         };
-        let task = Task {
+        let task = ChainTask {
             agent: review.agent.clone(),
             label: Some(format!("review of {}", of.id)),
-            ..Task::default()
+            ..ChainTask::default()
         };
         let planned = PlannedTask {
             id: of.id.reviewer(),

@@ -17,7 +17,7 @@ use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt_at};
 use grove_skills::run_rules::RunRules;
 use grove_skills::{Environment, Library, Look};
 use grove_spec::agent::{Agent as AgentFile, OutputFile, OutputMode, foreign_runner};
-use grove_spec::chain::{OnEmpty, Task};
+use grove_spec::chain::{ChainTask, OnEmpty};
 use grove_spec::config::Settings;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
@@ -465,7 +465,7 @@ struct FilesTold {
 impl FilesTold {
     /// Reads the task's files, else the agent's. In a chain a relative path is below the folder that its steps share;
     /// elsewhere it is below the child's folder, and of what an agent usually reads only what is there is told.
-    fn of(task: &Task, file: &AgentFile, folder: Option<&PathBuf>) -> Self {
+    fn of(task: &ChainTask, file: &AgentFile, folder: Option<&PathBuf>) -> Self {
         let placed = |path: &String| {
             if folder.is_none() && !Path::new(path).is_absolute() && !path.starts_with('{') {
                 format!("{{chain_dir}}/{path}")

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use grove_catalog::root::Source;
 use grove_plan::Request as RunRequest;
 use grove_skills::Look;
-use grove_spec::chain::{OutputSchema, Task};
+use grove_spec::chain::{ChainTask, OutputSchema};
 use serde_json::Value;
 
 use super::children::{ChildResolver, is_own};
@@ -40,7 +40,7 @@ impl SavedChain {
 
 impl ChildResolver<'_> {
     /// Returns the schema of a child's data: its task's, else the request's.
-    pub(crate) fn schema(&self, task: &Task) -> Result<Option<Value>, EngineError> {
+    pub(crate) fn schema(&self, task: &ChainTask) -> Result<Option<Value>, EngineError> {
         match &task.output_schema {
             Some(schema) => self.read_schema(schema).map(Some),
             None => Ok(self.order.request.output_schema.clone()),

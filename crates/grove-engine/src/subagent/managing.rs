@@ -12,10 +12,10 @@ use grove_catalog::root::Source;
 use grove_skills::managing::{ChainAsks, Changed, Created, Manager, NewChain, Renaming};
 use grove_skills::{Environment, Library, Look, Parts, Request};
 use grove_spec::agent::Agent as AgentFile;
-use grove_spec::agent::compose::Ask;
+use grove_spec::agent::compose::FileEdit;
 use grove_spec::chain::print::step_json;
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::text::{counted, one_line};
 use grove_spec::{Diagnostic, render};
 use serde_json::{Map, Value};
@@ -266,7 +266,8 @@ fn create(there: &Environment, said: &Said<'_>) -> Result<String, EngineError> {
         return Ok(in_words("create", &changed));
     }
     let asked = asked_fields(config)?;
-    if let Some(Ask::Unset(field)) = asked.iter().find(|ask| matches!(ask, Ask::Unset(_))) {
+    if let Some(FileEdit::Unset(field)) = asked.iter().find(|ask| matches!(ask, FileEdit::Unset(_)))
+    {
         let message = format!("`{field}` of `config` is empty");
         return Err(EngineError::usage(message).hint("leave it out"));
     }
@@ -309,8 +310,8 @@ fn update(there: &Environment, said: &Said<'_>) -> Result<String, EngineError> {
     }
     if to.is_some() || package.is_some() {
         let (name, kind, noun) = match meant {
-            Meant::Agent(name) => (name, Kind::Agents, "agents"),
-            Meant::Chain(name) => (name, Kind::Chains, "chains"),
+            Meant::Agent(name) => (name, EntryKind::Agents, "agents"),
+            Meant::Chain(name) => (name, EntryKind::Chains, "chains"),
         };
         let to = to.unwrap_or_else(|| name.rsplit('.').next().unwrap_or(name).to_owned());
         let mut manager = Manager::new(there, &format!("{noun} rename {name}"))?;
@@ -330,8 +331,8 @@ fn update(there: &Environment, said: &Said<'_>) -> Result<String, EngineError> {
 
 fn delete(there: &Environment, said: &Said<'_>) -> Result<String, EngineError> {
     let (name, kind, noun) = match meant(said)? {
-        Meant::Agent(name) => (name, Kind::Agents, "agents"),
-        Meant::Chain(name) => (name, Kind::Chains, "chains"),
+        Meant::Agent(name) => (name, EntryKind::Agents, "agents"),
+        Meant::Chain(name) => (name, EntryKind::Chains, "chains"),
     };
     let mut manager = Manager::new(there, &format!("{noun} delete {name}"))?;
     let changed = manager.delete(kind, name, scope(said, None)?)?;
@@ -422,12 +423,12 @@ fn refuse_rest(config: &Map<String, Value>) -> Result<(), EngineError> {
 }
 
 /// The changes to an agent's fields that `config` asks for.
-fn asked_fields(config: Map<String, Value>) -> Result<Vec<Ask>, EngineError> {
+fn asked_fields(config: Map<String, Value>) -> Result<Vec<FileEdit>, EngineError> {
     let (mut fields, mut unset, mut body) = (Vec::new(), Vec::new(), None);
     for (key, value) in config {
         let words = match value {
             Value::String(text) if key == "systemPrompt" => {
-                body = Some(Ask::Body(text));
+                body = Some(FileEdit::Body(text));
                 continue;
             }
             Value::String(text) => text,
@@ -445,14 +446,14 @@ fn asked_fields(config: Map<String, Value>) -> Result<Vec<Ask>, EngineError> {
         };
         // `false` takes out what is no switch, as in the files of other hosts.
         if words.is_empty() || (words == "false" && !is_switch(&key)) {
-            unset.push(Ask::Unset(key));
+            unset.push(FileEdit::Unset(key));
         } else {
             let name = match key.as_str() {
                 "reads" => "defaultReads",
                 "progress" => "defaultProgress",
                 name => name,
             };
-            fields.push(Ask::Set(name.to_owned(), words));
+            fields.push(FileEdit::Set(name.to_owned(), words));
         }
     }
     fields.extend(unset);

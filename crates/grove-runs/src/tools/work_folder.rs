@@ -7,7 +7,7 @@ use std::sync::{PoisonError, RwLock};
 
 use grove_fs::atomic::{self, Replaced};
 use grove_fs::files;
-use grove_fs::held_folder::{EntryKind, HeldFolder};
+use grove_fs::held_folder::{HeldFolder, PathKind};
 use grove_fs::listing::{self, ListedKind, Listing, ListingBounds};
 use grove_fs::probe_walk::Links;
 use grove_fs::spot::Spot;
@@ -193,7 +193,7 @@ impl WorkFolder {
         let kind = folder
             .entry(&below, Links::Contain)
             .map_err(|error| said(&error))?;
-        Ok(kind == EntryKind::Folder)
+        Ok(kind == PathKind::Folder)
     }
 
     pub(crate) fn list(&self, path: &str, most: usize) -> Result<Listing, String> {

@@ -10,7 +10,7 @@ use grove_catalog::identity::{self, Layout};
 use grove_fs::files::{link_target, link_targets};
 use grove_fs::stamp::fingerprint;
 use grove_fs::watch::{Change, Interest, Sighting, Wanted};
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 
 use super::why::What;
 use crate::environment::Environment;
@@ -54,7 +54,7 @@ impl Places {
         };
         let (request, project) = (&look.request, &look.world.project);
         let environment = library.environment();
-        let mut kinds = Kind::ALL.into_iter();
+        let mut kinds = EntryKind::ALL.into_iter();
         let is_own = kinds.any(|kind| {
             let is_asked = request.parts.has(kind);
             is_asked && request.view_of(kind) == View::Own

@@ -9,10 +9,10 @@ use grove_catalog::hosts::{self, AgentRules, Host, HostRoot};
 use grove_catalog::overrides::Overridden;
 use grove_catalog::root::Source;
 use grove_fs::files;
-use grove_spec::agent::compose::{self, Ask, Refusal};
-use grove_spec::agent::{self, Format, formats, naming, thinking};
+use grove_spec::agent::compose::{self, ComposeRefusal, FileEdit};
+use grove_spec::agent::{self, AgentFormat, formats, naming, thinking};
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::{Code, Diagnostic};
 
 use super::own_files::{full_name, package, sanitised};
@@ -32,7 +32,7 @@ pub struct Created<'a> {
     /// The scope that it is made in.
     pub scope: LayerScope,
     /// Its fields and its text.
-    pub asks: &'a [Ask],
+    pub asks: &'a [FileEdit],
     /// The host for which it is made, where it is not Grove's own.
     pub host: Option<&'a Host>,
 }
@@ -131,7 +131,7 @@ impl Manager {
             Some(rules) => export::host_name(&rules, &runtime),
             None => runtime,
         };
-        self.require_new(Kind::Agents, &runtime, asked.scope, None)?;
+        self.require_new(EntryKind::Agents, &runtime, asked.scope, None)?;
         if files::is_there(&file) {
             return Err(ManageError::file_exists(&file));
         }
@@ -151,7 +151,7 @@ impl Manager {
         host: &Host,
         scope: LayerScope,
         name: &str,
-        (parsed, text): (&agent::Parsed, &str),
+        (parsed, text): (&agent::ParsedAgent, &str),
     ) -> Result<NewFile, ManageError> {
         let unknown = || ManageError::refused(format!("no agents can be made for {}", host.title));
         let rules = AgentRules::by_name(&host.name).ok_or_else(unknown)?;
@@ -171,7 +171,7 @@ impl Manager {
             name,
             address: None,
             agent: &parsed.agent,
-            format: Format::Native,
+            format: AgentFormat::Native,
             is_packaged: false,
             places: &[],
             body,
@@ -225,7 +225,7 @@ impl Manager {
         &mut self,
         name: &str,
         scope: Option<LayerScope>,
-        asks: &[Ask],
+        asks: &[FileEdit],
     ) -> Result<Changed, ManageError> {
         let files = Agent::own_files(self);
         let (agent, scope) = files.own(name, scope)?;
@@ -236,7 +236,7 @@ impl Manager {
         let fields = agent::parse(&after).agent;
         let asked_for = |key: &str| {
             asks.iter()
-                .any(|ask| matches!(ask, Ask::Set(asked, _) if asked == key))
+                .any(|ask| matches!(ask, FileEdit::Set(asked, _) if asked == key))
         };
         let mut warnings = self.doubts(&fields, &location);
         warnings.retain(|doubt| match doubt.code {
@@ -287,7 +287,7 @@ fn require_read_as(
     Ok(())
 }
 
-pub(super) fn field(refusal: Refusal) -> ManageError {
+pub(super) fn field(refusal: ComposeRefusal) -> ManageError {
     let error = ManageError::field(&refusal.field, &refusal.message);
     refusal.help.into_iter().fold(error, ManageError::hint)
 }
@@ -296,7 +296,7 @@ fn unknown_level(agent: &agent::Agent, file: &Path) -> Option<Diagnostic> {
     thinking::unknown_level(agent).map(|finding| finding.in_file(file))
 }
 
-fn unknown_keys(text: &str, asks: &[Ask], file: &Path) -> Vec<Diagnostic> {
+fn unknown_keys(text: &str, asks: &[FileEdit], file: &Path) -> Vec<Diagnostic> {
     let keys = compose::unknown_keys(text, asks).into_iter();
     keys.map(|(key, meant)| {
         let message = format!("`{key}` is not a field that is known here; it is kept as written");

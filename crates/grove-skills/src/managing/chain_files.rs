@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::chains::Chain;
 use grove_catalog::entry::Entries;
-use grove_spec::chain::{Format, compose, edit};
+use grove_spec::chain::{ChainFormat, compose, edit};
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use serde_json::Value;
 
 use super::own_files::{full_name, package, sanitised};
@@ -90,7 +90,7 @@ impl Manager {
         let name = sanitised(asked.name)?;
         let package = asked.package.map(package).transpose()?.flatten();
         let runtime = full_name(&name, package.as_deref());
-        self.require_new(Kind::Chains, &runtime, asked.scope, None)?;
+        self.require_new(EntryKind::Chains, &runtime, asked.scope, None)?;
         let description = asked.description.trim();
         if description.is_empty() {
             return Err(ManageError::field("description", "a new chain needs one"));
@@ -149,6 +149,6 @@ impl Manager {
     }
 }
 
-fn format_of(path: &str) -> Format {
-    Format::of(path).unwrap_or(Format::Markdown)
+fn format_of(path: &str) -> ChainFormat {
+    ChainFormat::of(path).unwrap_or(ChainFormat::Markdown)
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_fs::files;
-use grove_spec::agent::overrides::Field;
+use grove_spec::agent::overrides::AgentField;
 use grove_spec::config::LayerScope;
 use grove_spec::config::edit::{self, ConfigRefusal};
 use serde_json::Value;
@@ -61,7 +61,7 @@ impl ConfigFile {
     pub(super) fn set(
         &mut self,
         agent: &str,
-        field: Field,
+        field: AgentField,
         value: &Value,
     ) -> Result<(), ManageError> {
         let path = [TABLE[0], TABLE[1], agent, &field.config_key()];
@@ -69,7 +69,7 @@ impl ConfigFile {
     }
 
     /// Removes a field of an agent's override.
-    pub(super) fn remove(&mut self, agent: &str, field: Field) -> Result<(), ManageError> {
+    pub(super) fn remove(&mut self, agent: &str, field: AgentField) -> Result<(), ManageError> {
         let path = [TABLE[0], TABLE[1], agent, &field.config_key()];
         self.take(edit::remove(&self.text, &path))
     }

@@ -6,8 +6,8 @@ use grove_catalog::agents::Agent;
 use grove_catalog::overrides::is_own;
 use grove_catalog::state::State;
 
-use grove_spec::agent::compose::{Ask, list_items};
-use grove_spec::agent::overrides::{Change, Field};
+use grove_spec::agent::compose::{FileEdit, list_items};
+use grove_spec::agent::overrides::{AgentField, FieldChange};
 use grove_spec::config::LayerScope;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
@@ -31,7 +31,11 @@ impl Manager {
         let meant = self.meant(name)?;
         let mut config = self.config(scope)?;
         let before = config.saved();
-        config.set(&meant.key, field_of(Field::DISABLED)?, &Value::from(true))?;
+        config.set(
+            &meant.key,
+            field_of(AgentField::DISABLED)?,
+            &Value::from(true),
+        )?;
         let changed = config.write()?;
         let report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
         if report.state != Some(State::Ok) || self.waits_for_trust(&config.path) {
@@ -41,7 +45,7 @@ impl Manager {
         let found = agents.entries().named(&meant.address).into_iter();
         let fields = found.filter_map(|at| agents.all.get(at));
         let mut fields = fields.flat_map(|agent| &agent.overridden);
-        let on = fields.find(|set| set.field.as_str() == Field::DISABLED);
+        let on = fields.find(|set| set.field.as_str() == AgentField::DISABLED);
         let why = on.map_or_else(
             || "another file says so".to_owned(),
             |set| {
@@ -72,12 +76,16 @@ impl Manager {
         // An agent that is called by its address is meant alone.
         let of_name = Some(&meant.name).filter(|_| name != meant.address);
         for key in of_name.into_iter().chain([&meant.address]) {
-            config.remove(key, field_of(Field::DISABLED)?)?;
+            config.remove(key, field_of(AgentField::DISABLED)?)?;
         }
         let mut changed = config.write()?;
         let mut report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
         if report.state == Some(State::Disabled) {
-            config.set(&meant.key, field_of(Field::DISABLED)?, &Value::from(false))?;
+            config.set(
+                &meant.key,
+                field_of(AgentField::DISABLED)?,
+                &Value::from(false),
+            )?;
             changed |= config.write()?;
             report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
         }
@@ -156,7 +164,7 @@ impl Manager {
         &mut self,
         name: &str,
         scope: LayerScope,
-        asks: &[Ask],
+        asks: &[FileEdit],
     ) -> Result<Changed, ManageError> {
         let meant = self.meant(name)?;
         let mut config = self.config(scope)?;
@@ -164,20 +172,20 @@ impl Manager {
         for ask in asks {
             // An agent's text is one of the fields.
             let (key, words) = match ask {
-                Ask::Set(key, words) => (key.as_str(), Some(words)),
-                Ask::Unset(key) => (key.as_str(), None),
-                Ask::Body(text) => (Field::SYSTEM_PROMPT, Some(text)),
+                FileEdit::Set(key, words) => (key.as_str(), Some(words)),
+                FileEdit::Unset(key) => (key.as_str(), None),
+                FileEdit::Body(text) => (AgentField::SYSTEM_PROMPT, Some(text)),
             };
             let field = field_of(key)?;
             // Only a text may be empty.
-            let may_be_empty = field.as_str() == Field::SYSTEM_PROMPT;
+            let may_be_empty = field.as_str() == AgentField::SYSTEM_PROMPT;
             let words = words.filter(|words| may_be_empty || !words.trim().is_empty());
             let Some(words) = words else {
                 config.remove(&meant.key, field)?;
                 continue;
             };
             let change = read(field, words).ok_or_else(|| {
-                ManageError::field(key, &format!("it must be {}", field.wanted()))
+                ManageError::field(key, &format!("it must be {}", field.override_takes()))
             })?;
             change.apply(&mut fields);
             config.set(&meant.key, field, change.value())?;
@@ -260,19 +268,19 @@ impl Manager {
     }
 }
 
-fn field_of(key: &str) -> Result<Field, ManageError> {
-    let known = Field::all().find(|field| field.as_str() == key || field.config_key() == key);
+fn field_of(key: &str) -> Result<AgentField, ManageError> {
+    let known = AgentField::all().find(|field| field.as_str() == key || field.config_key() == key);
     known.ok_or_else(|| {
-        let fields: Vec<&str> = Field::all().map(Field::as_str).collect();
+        let fields: Vec<&str> = AgentField::all().map(AgentField::as_str).collect();
         ManageError::refused(format!("`{key}` cannot be overridden"))
             .hint(format!("these can: {}", fields.join(", ")))
     })
 }
 
 /// A value from words, as the field takes it.
-fn read(field: Field, words: &str) -> Option<Change> {
+fn read(field: AgentField, words: &str) -> Option<FieldChange> {
     let text = words.trim();
-    let wanted = field.wanted();
+    let wanted = field.override_takes();
     let value = if text == "false" || wanted.starts_with("true") || wanted.contains("number") {
         serde_json::from_str(text).ok()?
     } else if wanted.starts_with("a list") {
@@ -280,5 +288,5 @@ fn read(field: Field, words: &str) -> Option<Change> {
     } else {
         Value::from(words)
     };
-    Change::read(field, &value)
+    FieldChange::read(field, &value)
 }

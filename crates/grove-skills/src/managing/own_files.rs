@@ -10,7 +10,7 @@ use grove_fs::files;
 use grove_fs::undo::Recording;
 use grove_spec::agent::naming;
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::text::one_line;
 
 use super::within::WritePlace;
@@ -90,9 +90,11 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
         };
         let error = ManageError::refused(format!("`{name}` cannot be changed: it {came_from}"));
         let error = match E::KIND {
-            Kind::Agents => error.hint(instead_of_editing(name)),
-            Kind::Skills => error.hint(format!("switch it off with `grove skills disable {name}`")),
-            Kind::Chains => error,
+            EntryKind::Agents => error.hint(instead_of_editing(name)),
+            EntryKind::Skills => {
+                error.hint(format!("switch it off with `grove skills disable {name}`"))
+            }
+            EntryKind::Chains => error,
         };
         let kind = E::KIND.word();
         error.hint(format!(

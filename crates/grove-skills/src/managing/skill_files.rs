@@ -9,9 +9,9 @@ use grove_catalog::identity::Layout;
 use grove_catalog::snapshot::Skill;
 use grove_catalog::state::State;
 use grove_fs::files;
-use grove_spec::agent::compose::{self, Ask};
+use grove_spec::agent::compose::{self, FileEdit};
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::skill;
 use grove_spec::text::one_line;
 use serde_json::Value;
@@ -34,7 +34,7 @@ pub struct NewSkill<'a> {
     /// The host in whose folder it is made; none means Grove's own.
     pub host: Option<&'a Host>,
     /// Its fields and its text.
-    pub asks: &'a [Ask],
+    pub asks: &'a [FileEdit],
 }
 
 impl Managed for Skill {
@@ -96,7 +96,7 @@ impl Manager {
             None => self.new_file(asked.scope, &Path::new(SKILLS).join(below))?,
         };
         let file = place.path().to_path_buf();
-        self.require_new(Kind::Skills, &name, asked.scope, None)?;
+        self.require_new(EntryKind::Skills, &name, asked.scope, None)?;
         if file.parent().is_some_and(files::is_there) {
             return Err(ManageError::file_exists(file.parent().unwrap_or(&file)));
         }
@@ -113,7 +113,7 @@ impl Manager {
         &mut self,
         name: &str,
         scope: Option<LayerScope>,
-        asks: &[Ask],
+        asks: &[FileEdit],
     ) -> Result<Changed, ManageError> {
         let files = Skill::own_files(self);
         let (skill, scope) = files.own(name, scope)?;

@@ -10,7 +10,7 @@ use grove_fs::probe_walk::Links;
 use grove_fs::{FsError, files};
 use grove_spec::config::Settings;
 use grove_spec::package::{
-    ManifestFile, Named, PackageSource, SkillFilter, dependencies, read_settings,
+    ManifestFile, NamedPackage, PackageSource, SkillFilter, dependencies, read_settings,
 };
 use grove_spec::{Code, Diagnostic};
 
@@ -71,7 +71,7 @@ impl<'a> PackagePlace<'a> {
 /// The packages that a settings file names.
 #[derive(Default)]
 struct NamedPackages {
-    packages: Vec<Named>,
+    packages: Vec<NamedPackage>,
     /// Set if the file is as it was when the project was trusted, or the project is not trusted.
     is_as_seen: bool,
 }
@@ -218,7 +218,7 @@ impl Search {
         }
         let configured = &settings.packages;
         for written in &configured.value {
-            match Named::read(written, None) {
+            match NamedPackage::read(written, None) {
                 Ok(package) => {
                     let from = &environment.config;
                     let pi = pi.as_deref().unwrap_or(from);
@@ -255,7 +255,7 @@ impl Search {
     }
 
     /// Keeps what settings say of the skills of a package, which may be found before its turn comes.
-    fn remember(&mut self, folder: &Path, package: &Named) {
+    fn remember(&mut self, folder: &Path, package: &NamedPackage) {
         if let Ok(real) = files::canonical(folder) {
             let filter = self.filters.entry(real);
             filter.or_insert_with(|| package.skills.clone());
@@ -329,7 +329,7 @@ impl Search {
     }
 
     /// A package of a project's settings, which must lie in the project.
-    fn named_by_project(&mut self, place: &PackagePlace<'_>, package: &Named) {
+    fn named_by_project(&mut self, place: &PackagePlace<'_>, package: &NamedPackage) {
         let Some(below) = below_project(package) else {
             let message = format!(
                 "the package `{}` is outside the project that names it",
@@ -349,7 +349,7 @@ impl Search {
         environment: &Environment,
         from: &Path,
         pi: &Path,
-        package: &Named,
+        package: &NamedPackage,
     ) {
         let folder = of_user(environment, from, pi, package);
         self.remember(&folder, package);
@@ -453,7 +453,7 @@ fn is_below(folder: &Path, above: &Path) -> bool {
 }
 
 /// The path below the project of a package that the project's settings name; none when it leaves.
-fn below_project(package: &Named) -> Option<String> {
+fn below_project(package: &NamedPackage) -> Option<String> {
     match &package.source {
         PackageSource::Npm(name) => Some(format!(".pi/{PI_MODULES}/{name}")),
         PackageSource::Git(path) => Some(format!(".pi/git/{path}")),
@@ -462,7 +462,7 @@ fn below_project(package: &Named) -> Option<String> {
 }
 
 /// The folder of a package that the user's settings name.
-fn of_user(environment: &Environment, from: &Path, pi: &Path, package: &Named) -> PathBuf {
+fn of_user(environment: &Environment, from: &Path, pi: &Path, package: &NamedPackage) -> PathBuf {
     match &package.source {
         PackageSource::Npm(name) => pi.join(PI_MODULES).join(name),
         PackageSource::Git(path) => pi.join("git").join(path),

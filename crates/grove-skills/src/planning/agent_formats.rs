@@ -7,7 +7,7 @@ use grove_catalog::hosts::{AgentRules, Host, NamedFolders};
 use grove_catalog::root::Source;
 use grove_catalog::trust::Trust;
 use grove_fs::files;
-use grove_spec::agent::{Format, formats};
+use grove_spec::agent::{AgentFormat, formats};
 use grove_spec::{Code, Diagnostic};
 
 use super::{Plan, PlannedRoot, host_paths};
@@ -85,7 +85,7 @@ fn take_trust(plan: &mut Plan, host: &Host, world: &World) {
 }
 
 /// The formats of agents by place.
-type Formats = BTreeMap<PathBuf, Format>;
+type Formats = BTreeMap<PathBuf, AgentFormat>;
 
 /// The places of a host, with the format of agents in each.
 fn formats_of(

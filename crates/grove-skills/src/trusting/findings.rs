@@ -26,7 +26,7 @@ pub(super) fn about_conduct(diagnostics: &[Diagnostic]) -> Vec<String> {
     about.map(|it| one_line(&it.message)).collect()
 }
 
-pub(super) fn of_skill(parsed: &skill::Parsed, folder: Option<&FolderContent>) -> Vec<String> {
+pub(super) fn of_skill(parsed: &skill::ParsedSkill, folder: Option<&FolderContent>) -> Vec<String> {
     let mut all = Vec::new();
     let programs: Vec<String> = folder.map(programs_in).unwrap_or_default();
     if !programs.is_empty() {
@@ -45,7 +45,7 @@ pub(super) fn of_skill(parsed: &skill::Parsed, folder: Option<&FolderContent>) -
     all
 }
 
-pub(super) fn of_agent(parsed: &agent::Parsed) -> Vec<String> {
+pub(super) fn of_agent(parsed: &agent::ParsedAgent) -> Vec<String> {
     let tools = parsed.agent.tools.as_deref().unwrap_or_default();
     let mut all: Vec<String> = asks_for(tools).into_iter().collect();
     all.extend(about_conduct(&parsed.diagnostics));

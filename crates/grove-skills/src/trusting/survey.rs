@@ -12,7 +12,7 @@ use grove_catalog::{Digest, Source, identity};
 use grove_fs::files;
 use grove_fs::probe_walk::Layout;
 use grove_fs::trust_store::Pins;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::skill::file_limit::most_read;
 use grove_spec::words;
 
@@ -92,7 +92,7 @@ struct SeenFile {
     /// The digest of its bytes, as they were read of a file that counts.
     digest: Option<Digest>,
     /// The kinds that it counted as.
-    kinds: BTreeSet<Kind>,
+    kinds: BTreeSet<EntryKind>,
     /// The entry that it is in a skill's folder.
     entry: Option<Entry>,
 }
@@ -153,7 +153,7 @@ impl Survey {
 pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
     let world = World::of_folder(environment, folder);
     let settings = &world.settings.settings;
-    let of_kind = |kind: Kind| {
+    let of_kind = |kind: EntryKind| {
         let mut roots = planning::own(kind, &world).roots;
         // Folders that settings name are looked for where the settings stand and nowhere else, as packages are.
         roots.retain(|planned| {
@@ -162,7 +162,7 @@ pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
         });
         roots
     };
-    let roots = of_kind(Kind::Skills);
+    let roots = of_kind(EntryKind::Skills);
     let scan = Scan {
         layout: Layout::ALL,
         max_candidates: usize::MAX,
@@ -173,7 +173,7 @@ pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
         keep_good: false,
         all_folders: true,
     };
-    let (agent_roots, chain_roots) = (of_kind(Kind::Agents), of_kind(Kind::Chains));
+    let (agent_roots, chain_roots) = (of_kind(EntryKind::Agents), of_kind(EntryKind::Chains));
     let bounds = Bounds {
         max_bytes: scan.max_bytes,
         max_depth: scan.max_depth,
@@ -210,11 +210,11 @@ pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
         }
         for (kind, planned) in planning::further_roots(&world, look, folder) {
             match kind {
-                Kind::Skills => pin_root(&planned, &scan, folder, &mut survey),
-                Kind::Agents => {
+                EntryKind::Skills => pin_root(&planned, &scan, folder, &mut survey),
+                EntryKind::Agents => {
                     pin_files(&AGENT_FILES, &planned, &[], &bounds, folder, &mut survey);
                 }
-                Kind::Chains => {
+                EntryKind::Chains => {
                     pin_files(&CHAIN_FILES, &planned, &[], &bounds, folder, &mut survey);
                 }
             }
@@ -287,7 +287,7 @@ fn pin_root(planned: &PlannedRoot, scan: &Scan, folder: &Path, survey: &mut Surv
         if let Some(digest) = candidate.content.digest {
             let file = identity::file_below_root(candidate.layout, &candidate.id);
             let file = root.join(file);
-            pin(&file, digest, Some(Kind::Skills), folder, survey);
+            pin(&file, digest, Some(EntryKind::Skills), folder, survey);
             let (item, content) = match candidate.layout {
                 identity::Layout::Flat => (file.as_path(), None),
                 identity::Layout::Root => (root.as_path(), loaded.folders.get("")),
@@ -352,7 +352,7 @@ trait Reviewed: Definition {
     fn findings(&self) -> Vec<String>;
 }
 
-impl Reviewed for grove_spec::agent::Parsed {
+impl Reviewed for grove_spec::agent::ParsedAgent {
     const ITEM: ItemKind = ItemKind::Agent;
 
     fn findings(&self) -> Vec<String> {
@@ -360,7 +360,7 @@ impl Reviewed for grove_spec::agent::Parsed {
     }
 }
 
-impl Reviewed for grove_spec::chain::Parsed {
+impl Reviewed for grove_spec::chain::ParsedChain {
     const ITEM: ItemKind = ItemKind::Chain;
 
     fn findings(&self) -> Vec<String> {
@@ -368,7 +368,7 @@ impl Reviewed for grove_spec::chain::Parsed {
     }
 }
 
-fn pin(file: &Path, digest: Digest, kind: Option<Kind>, folder: &Path, survey: &mut Survey) {
+fn pin(file: &Path, digest: Digest, kind: Option<EntryKind>, folder: &Path, survey: &mut Survey) {
     if !file.starts_with(folder) {
         return;
     }

@@ -2,9 +2,9 @@
 
 use grove_skills::managing::{Changed, Created, ManageError, Manager, Renaming};
 use grove_skills::{Environment, Library, Parts, Request};
-use grove_spec::agent::compose::Ask;
+use grove_spec::agent::compose::FileEdit;
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use proptest::prelude::*;
 
 /// Names that mean something to YAML, to file systems or to the files of skills, and any others.
@@ -98,7 +98,7 @@ proptest! {
     fn whatever_is_created_is_read_as_the_agent_of_that_name(name in names(), package in packages()) {
         let folder = tempfile::tempdir().unwrap();
         let environment = environment(&folder);
-        let asks = [Ask::Set("description".to_owned(), "d".to_owned())];
+        let asks = [FileEdit::Set("description".to_owned(), "d".to_owned())];
         let made = Manager::new(&environment, "test").unwrap().create(&Created {
             name: &name,
             package: package.as_deref(),
@@ -120,7 +120,7 @@ proptest! {
         let agents = folder.path().join(".grove/agents");
         std::fs::create_dir_all(&agents).unwrap();
         std::fs::write(agents.join(file), text).unwrap();
-        let made = Manager::new(&environment, "test").unwrap().rename(Kind::Agents, &Renaming {
+        let made = Manager::new(&environment, "test").unwrap().rename(EntryKind::Agents, &Renaming {
             name: "start",
             to: &to,
             package: package.as_deref(),

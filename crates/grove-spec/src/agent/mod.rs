@@ -25,9 +25,9 @@ use crate::frontmatter;
 use crate::text::without_controls;
 use crate::yaml::Key;
 
-pub(crate) use field_kinds::{Choice, Structured, is_dangerous, split_items};
+pub(crate) use field_kinds::{Structured, WordChoice, is_dangerous, split_items};
 pub use fields::Agent;
-pub use formats::Format;
+pub use formats::AgentFormat;
 
 /// The use that an agent's prompt makes of its caller's prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,7 +100,7 @@ impl Serialize for OutputFile {
 
 macro_rules! choices {
     ($($type:ident: $takes:literal, $($word:literal => $variant:ident),*;)*) => {
-        $(impl Choice for $type {
+        $(impl WordChoice for $type {
             const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),*];
             const TAKES: &'static str = $takes;
             const OVERRIDE_TAKES: &'static str = concat!($takes, " or `false`");
@@ -139,7 +139,7 @@ const MCP: &str = "mcp:";
 
 /// An agent file as read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parsed {
+pub struct ParsedAgent {
     /// The agent's fields; to be used only if no finding is an error.
     pub agent: Agent,
     /// Byte offset of the body; zero without frontmatter.
@@ -156,7 +156,7 @@ pub struct Parsed {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Parsed {
+impl ParsedAgent {
     /// Returns true if the file is usable as an agent.
     pub fn is_valid(&self) -> bool {
         !self.diagnostics.iter().any(Diagnostic::is_error)
@@ -189,13 +189,13 @@ impl Parsed {
 }
 
 /// Reads the bytes of an agent file.
-pub fn parse_bytes(bytes: &[u8]) -> Parsed {
-    frontmatter::text_of(bytes).map_or_else(Parsed::refused, parse)
+pub fn parse_bytes(bytes: &[u8]) -> ParsedAgent {
+    frontmatter::text_of(bytes).map_or_else(ParsedAgent::refused, parse)
 }
 
 /// Reads the text of an agent file.
-pub fn parse(text: &str) -> Parsed {
-    formats::read_markdown(text, Format::Native)
+pub fn parse(text: &str) -> ParsedAgent {
+    formats::read_markdown(text, AgentFormat::Native)
 }
 
 /// A body as a model gets it: without control characters and blank edges, with LF line ends, one of them at the end.

@@ -6,7 +6,7 @@ use super::edit::{self, EditRefusal, FieldValue};
 use super::*;
 use crate::acceptance::{Acceptance, AcceptanceLevel};
 use crate::budgets::{ToolBudget, TurnBudget};
-use crate::engine::Engine;
+use crate::engine::EngineName;
 
 fn read(text: &str) -> Agent {
     let parsed = parse(text);
@@ -175,7 +175,7 @@ fn every_other_key_is_read() {
         acceptance_role: Some("reviewer".into()),
         background: Some(true),
         aliases: vec!["a".into(), "b".into()],
-        engine: Some(Engine::Acp("my agent".into())),
+        engine: Some(EngineName::Acp("my agent".into())),
         fallback_after_writes: true,
         tool_timeout_ms: Some(8),
         ..Agent::default()

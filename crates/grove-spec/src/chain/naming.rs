@@ -4,14 +4,14 @@ use super::Chain;
 
 /// The format of a chain file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Format {
+pub enum ChainFormat {
     /// `.chain.json`, which takes precedence if a chain has both files.
     Json,
     /// `.chain.md`, for chains without groups and fan-outs.
     Markdown,
 }
 
-impl Format {
+impl ChainFormat {
     /// Both formats, the one that takes precedence first.
     pub const ALL: [Self; 2] = [Self::Json, Self::Markdown];
 
@@ -35,12 +35,12 @@ impl Format {
 
 /// Returns true if a file of this name is a chain's.
 pub fn is_chain_file(file_name: &str) -> bool {
-    Format::of(file_name).is_some()
+    ChainFormat::of(file_name).is_some()
 }
 
 /// Returns a file's name or path without the ending.
 pub fn stem(file_name: &str) -> &str {
-    let format = Format::of(file_name);
+    let format = ChainFormat::of(file_name);
     format
         .and_then(|format| file_name.strip_suffix(format.ending()))
         .unwrap_or(file_name)
@@ -62,16 +62,16 @@ mod tests {
     #[test]
     fn chains_are_told_by_their_ending() {
         for (name, format) in [
-            ("a.chain.md", Some(Format::Markdown)),
-            ("a.chain.json", Some(Format::Json)),
-            ("sub/a.b.chain.md", Some(Format::Markdown)),
+            ("a.chain.md", Some(ChainFormat::Markdown)),
+            ("a.chain.json", Some(ChainFormat::Json)),
+            ("sub/a.b.chain.md", Some(ChainFormat::Markdown)),
             ("a.md", None),
             ("chain.md", None),
             (".chain.md", None),
             ("sub/.chain.json", None),
             ("a.chain.toml", None),
         ] {
-            assert_eq!(Format::of(name), format, "{name}");
+            assert_eq!(ChainFormat::of(name), format, "{name}");
         }
         assert_eq!(stem("sub/a.b.chain.json"), "sub/a.b");
         assert_eq!(stem("a.md"), "a.md");

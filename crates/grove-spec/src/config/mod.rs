@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use keys::{Key, Layer, Limits, Setting, Settings, keys};
+pub use keys::{ConfigKey, ConfigLayer, ConfiguredLimits, Setting, Settings, keys};
 pub use kinds::HookSetting;
 pub use layer::parse;
 
@@ -158,7 +158,7 @@ impl Settings {
     /// Applies one more layer to the settings.
     ///
     /// A user's layer replaces values; a project's can only narrow them: lower limits, fewer names, switched off.
-    pub fn lay(&mut self, mut layer: Layer, scope: LayerScope) {
+    pub fn lay(&mut self, mut layer: ConfigLayer, scope: LayerScope) {
         self.lay_keys(&mut layer, scope);
         let narrow = scope == LayerScope::Project;
         for (key, entry) in layer.entries {

@@ -6,7 +6,7 @@ use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::hosts::AgentRules;
 use grove_catalog::state::State;
 use grove_skills::{Environment, Look, Parts, Request, Scope, View};
-use grove_spec::agent::overrides::Field;
+use grove_spec::agent::overrides::AgentField;
 use grove_spec::text::{first_names, one_line};
 use grove_spec::{Code, Diagnostic};
 use serde_json::{Value, json};
@@ -145,9 +145,9 @@ fn show(look: &Look, agent: &Agent, out: &mut Output) {
         if shown.get(set.field.as_str()).is_none() {
             let file = tilde(&set.origin.file, environment);
             let value = match set.field.as_str() {
-                Field::SYSTEM_PROMPT => "another text",
-                Field::DISABLED if agent.state == State::Disabled => "true",
-                Field::DISABLED => "false",
+                AgentField::SYSTEM_PROMPT => "another text",
+                AgentField::DISABLED if agent.state == State::Disabled => "true",
+                AgentField::DISABLED => "false",
                 "tools" => "as usual",
                 _ => "nothing",
             };

@@ -3,9 +3,9 @@
 use grove_catalog::hosts::{self, AgentRules};
 use grove_skills::Environment;
 use grove_skills::managing::{AgentReaders, Created, Manager};
-use grove_spec::agent::compose::Ask;
+use grove_spec::agent::compose::FileEdit;
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 
 use super::change_report::{self, layer, read_text};
 use super::{Outcome, agents};
@@ -16,7 +16,7 @@ use crate::output::Output;
 pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
     let asks = asks(environment, command)?;
     if let AgentsCommand::Delete(asked) = command
-        && !change_report::may_delete(environment, Kind::Agents, asked, out)?
+        && !change_report::may_delete(environment, EntryKind::Agents, asked, out)?
     {
         return Ok(ErrorKind::Finding.exit_code());
     }
@@ -57,9 +57,11 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
             let scope = whose.scope.map(layer);
             ("edit", whose.json, manager.edit(name, scope, &asks)?)
         }
-        AgentsCommand::Rename(asked) => change_report::rename(&mut manager, Kind::Agents, asked)?,
+        AgentsCommand::Rename(asked) => {
+            change_report::rename(&mut manager, EntryKind::Agents, asked)?
+        }
         AgentsCommand::Delete(asked) => {
-            change_report::delete(&mut manager, Kind::Agents, &asked.named)?
+            change_report::delete(&mut manager, EntryKind::Agents, &asked.named)?
         }
         AgentsCommand::Enable(NamedArgs { name, whose }) => {
             let changed = manager.enable(name, config_scope(whose))?;
@@ -115,22 +117,22 @@ fn in_words(command: &AgentsCommand) -> String {
     format!("agents {verb} {name}")
 }
 
-fn asks(environment: &Environment, command: &AgentsCommand) -> Result<Vec<Ask>, CommandError> {
+fn asks(environment: &Environment, command: &AgentsCommand) -> Result<Vec<FileEdit>, CommandError> {
     let (asked, unset): (&AskedFields, &[String]) = match command {
         AgentsCommand::Create { asked, .. } => (asked, &[]),
         AgentsCommand::Edit { asked, unset, .. } => (asked, unset),
         _ => return Ok(Vec::new()),
     };
     let fields = asked.fields.iter();
-    let mut asks: Vec<Ask> = fields
-        .map(|(key, value)| Ask::Set(key.clone(), value.clone()))
+    let mut asks: Vec<FileEdit> = fields
+        .map(|(key, value)| FileEdit::Set(key.clone(), value.clone()))
         .collect();
-    asks.extend(unset.iter().map(|key| Ask::Unset(key.clone())));
+    asks.extend(unset.iter().map(|key| FileEdit::Unset(key.clone())));
     let body = match &asked.body_file {
         Some(file) => Some(read_text(environment, file)?),
         None => asked.body.clone(),
     };
-    asks.extend(body.map(Ask::Body));
+    asks.extend(body.map(FileEdit::Body));
     if asks.is_empty() && matches!(command, AgentsCommand::Edit { .. }) {
         let error = CommandError::usage("there is nothing to change");
         return Err(error.hint("give a field, for example `--model NAME`, or `--body TEXT`"));

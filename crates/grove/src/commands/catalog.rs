@@ -6,7 +6,7 @@ use grove_catalog::catalog::{self, Budget, Catalog, Style, Treatment, Unit};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::Environment;
 use grove_skills::disclosure::{CatalogOptions, ConversationCatalog, CountTokens, Disclosure};
-use grove_spec::config::Limits;
+use grove_spec::config::ConfiguredLimits;
 use serde_json::{Value, json};
 
 use super::skills_activate::explain;
@@ -75,7 +75,7 @@ fn style(style: StyleArg) -> Style {
     }
 }
 
-fn budget(arguments: &CatalogArgs, limits: &Limits) -> Result<Budget, CommandError> {
+fn budget(arguments: &CatalogArgs, limits: &ConfiguredLimits) -> Result<Budget, CommandError> {
     let entries = arguments.max_skills;
     let entries = entries.unwrap_or(limits.prompt_skills.count());
     let chars = limits.prompt_chars.count();

@@ -6,7 +6,7 @@ use grove_catalog::state::{Reason, State};
 use grove_skills::chains::source_of;
 use grove_skills::{Environment, Look, Parts, Request};
 use grove_spec::Diagnostic;
-use grove_spec::chain::{Step, print};
+use grove_spec::chain::{ChainStep, print};
 use grove_spec::text::one_line;
 use serde_json::{Value, json};
 
@@ -94,7 +94,7 @@ fn show(look: &Look, chain: &Chain, out: &mut Output) {
 }
 
 /// Everything that a step says beside what its line shows whole, each as one line.
-fn details(step: &Step) -> Vec<(String, String)> {
+fn details(step: &ChainStep) -> Vec<(String, String)> {
     let mut waiting: Vec<(String, Value)> = vec![(String::new(), print::step_json(step))];
     let mut all = Vec::new();
     while let Some((key, value)) = waiting.pop() {
@@ -120,7 +120,7 @@ fn details(step: &Step) -> Vec<(String, String)> {
 }
 
 /// A step as one line: who, how, and the start of the task.
-fn step_line(step: &Step) -> String {
+fn step_line(step: &ChainStep) -> String {
     let tasks = step.tasks().iter().map(|task| {
         let times = task.count.map_or_else(String::new, |n| format!(" ×{n}"));
         format!("{}{times}", task.agent)
@@ -133,9 +133,9 @@ fn step_line(step: &Step) -> String {
         format!(" → {}", names.join(", "))
     };
     let what = match step {
-        Step::One(task) => task.task.clone().unwrap_or_default(),
-        Step::Parallel(group) => counted(group.tasks.len(), "task"),
-        Step::FanOut(fan_out) => {
+        ChainStep::One(task) => task.task.clone().unwrap_or_default(),
+        ChainStep::Parallel(group) => counted(group.tasks.len(), "task"),
+        ChainStep::FanOut(fan_out) => {
             let expand = &fan_out.expand;
             match &expand.items {
                 Some(items) => format!("each of {}", counted(items.len(), "item")),

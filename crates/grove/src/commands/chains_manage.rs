@@ -5,7 +5,7 @@ use std::path::Path;
 use grove_skills::Environment;
 use grove_skills::managing::{ChainAsks, Manager, NewChain};
 use grove_spec::json;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::text::one_line;
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut 
         ChainsCommand::Edit { name, .. } => format!("chains edit {name}"),
         ChainsCommand::Rename(asked) => format!("chains rename {}", asked.name),
         ChainsCommand::Delete(asked) => {
-            if !change_report::may_delete(environment, Kind::Chains, asked, out)? {
+            if !change_report::may_delete(environment, EntryKind::Chains, asked, out)? {
                 return Ok(ErrorKind::Finding.exit_code());
             }
             format!("chains delete {}", asked.named.name)
@@ -75,9 +75,11 @@ pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut 
             let scope = whose.scope.map(layer);
             ("edit", whose.json, manager.edit_chain(name, scope, &asks)?)
         }
-        ChainsCommand::Rename(asked) => change_report::rename(&mut manager, Kind::Chains, asked)?,
+        ChainsCommand::Rename(asked) => {
+            change_report::rename(&mut manager, EntryKind::Chains, asked)?
+        }
         ChainsCommand::Delete(asked) => {
-            change_report::delete(&mut manager, Kind::Chains, &asked.named)?
+            change_report::delete(&mut manager, EntryKind::Chains, &asked.named)?
         }
         ChainsCommand::List { .. } | ChainsCommand::Show { .. } | ChainsCommand::Check { .. } => {
             return Ok(0);

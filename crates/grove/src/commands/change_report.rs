@@ -7,7 +7,7 @@ use grove_engine::ChangeWords;
 use grove_skills::Environment;
 use grove_skills::managing::{Changed, Manager, Renaming};
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use serde_json::{Value, json};
 
 use super::{agreed, input_text, tilde};
@@ -37,7 +37,7 @@ pub(super) type Done = (&'static str, bool, Changed);
 /// Gives a skill, an agent or a chain another name.
 pub(super) fn rename(
     manager: &mut Manager,
-    kind: Kind,
+    kind: EntryKind,
     asked: &RenameArgs,
 ) -> Result<Done, CommandError> {
     let changed = manager.rename(
@@ -55,7 +55,7 @@ pub(super) fn rename(
 /// Asks before something is deleted that is there and may be; nothing is locked while the person thinks.
 pub(super) fn may_delete(
     environment: &Environment,
-    kind: Kind,
+    kind: EntryKind,
     asked: &DeleteArgs,
     out: &mut Output,
 ) -> Result<bool, CommandError> {
@@ -76,7 +76,7 @@ pub(super) fn may_delete(
 /// Deletes the file of an agent or a chain, or the folder of a skill.
 pub(super) fn delete(
     manager: &mut Manager,
-    kind: Kind,
+    kind: EntryKind,
     asked: &NamedArgs,
 ) -> Result<Done, CommandError> {
     let scope = asked.whose.scope.map(layer);

@@ -8,7 +8,7 @@ use grove_catalog::snapshot::Snapshot;
 use grove_catalog::state::State;
 use grove_skills::Environment;
 use grove_skills::packages::{Package, Packages};
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::text::{first_names, one_line};
 use grove_spec::{Code, Diagnostic, Position};
 use serde_json::{Value, json};
@@ -196,7 +196,7 @@ impl Attention {
 
 /// A package and how many places of each kind it gives.
 fn package_json(package: &Package) -> Value {
-    let count = |kind: Kind| {
+    let count = |kind: EntryKind| {
         let given = package.given.iter();
         given.filter(|given| given.kind == kind).count()
     };
@@ -204,9 +204,9 @@ fn package_json(package: &Package) -> Value {
         "name": one_line(&package.name),
         "folder": package.folder.to_string_lossy(),
         "scope": scope(package),
-        "skills": count(Kind::Skills),
-        "agents": count(Kind::Agents),
-        "chains": count(Kind::Chains),
+        "skills": count(EntryKind::Skills),
+        "agents": count(EntryKind::Agents),
+        "chains": count(EntryKind::Chains),
     })
 }
 
@@ -252,7 +252,7 @@ fn print_packages(packages: &[Package], environment: &Environment, out: &mut Out
     }
     out.line(&format!("{} found", counted(packages.len(), "package")));
     for package in packages {
-        let gives = Kind::ALL.iter().filter(|kind| {
+        let gives = EntryKind::ALL.iter().filter(|kind| {
             let mut given = package.given.iter();
             given.any(|given| given.kind == **kind)
         });

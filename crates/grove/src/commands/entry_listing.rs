@@ -5,7 +5,7 @@ use grove_catalog::entry::{Entries, Entry};
 use grove_catalog::report;
 use grove_skills::Environment;
 use grove_spec::Diagnostic;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::text::one_line;
 use serde::Serialize;
 
@@ -60,7 +60,7 @@ pub(super) fn rows<E: Entry>(
     out: &mut Output,
 ) {
     row("name", &one_line(one.name()), out);
-    if let (Kind::Skills, Some((_, id))) = (E::KIND, one.ids(&[]).next()) {
+    if let (EntryKind::Skills, Some((_, id))) = (E::KIND, one.ids(&[]).next()) {
         row("id", &path_text(&id), out);
     }
     row("state", one.state().in_words(), out);

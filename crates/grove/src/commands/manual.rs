@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use grove_catalog::hosts;
 use grove_skills::environment_variables;
 use grove_spec::Code;
-use grove_spec::agent::fields::{FieldRow, SetIn};
+use grove_spec::agent::fields::{FieldRow, SettableIn};
 use grove_spec::config::keys;
 
 use super::Outcome;
@@ -73,7 +73,11 @@ fn agents() -> String {
             row.takes,
             row.default,
             if row.restricts { row.strictest } else { "" },
-            if row.set_in == SetIn::File { "" } else { "yes" },
+            if row.set_in == SettableIn::File {
+                ""
+            } else {
+                "yes"
+            },
             row.about
         );
     }

@@ -3,9 +3,9 @@
 use grove_catalog::hosts::{self, Host};
 use grove_skills::Environment;
 use grove_skills::managing::{Manager, NewSkill, Renaming, SkillCopy};
-use grove_spec::agent::compose::Ask;
+use grove_spec::agent::compose::FileEdit;
 use grove_spec::config::LayerScope;
-use grove_spec::package::Kind;
+use grove_spec::package::EntryKind;
 use grove_spec::text::one_line;
 
 use super::change_report::{self, layer, read_text};
@@ -16,7 +16,7 @@ use crate::output::Output;
 
 pub(super) fn run(environment: &Environment, command: &ManageSkills, out: &mut Output) -> Outcome {
     if let ManageSkills::Delete(asked) = command
-        && !change_report::may_delete(environment, Kind::Skills, asked, out)?
+        && !change_report::may_delete(environment, EntryKind::Skills, asked, out)?
     {
         return Ok(ErrorKind::Finding.exit_code());
     }
@@ -66,7 +66,7 @@ pub(super) fn run(environment: &Environment, command: &ManageSkills, out: &mut O
                 package: None,
                 scope: whose.scope.map(layer),
             };
-            (whose.json, manager.rename(Kind::Skills, &asked)?)
+            (whose.json, manager.rename(EntryKind::Skills, &asked)?)
         }
         ManageSkills::Copy {
             to, scope, json, ..
@@ -81,7 +81,7 @@ pub(super) fn run(environment: &Environment, command: &ManageSkills, out: &mut O
         }
         ManageSkills::Delete(asked) => {
             let (_, json, changed) =
-                change_report::delete(&mut manager, Kind::Skills, &asked.named)?;
+                change_report::delete(&mut manager, EntryKind::Skills, &asked.named)?;
             (json, changed)
         }
         ManageSkills::Enable(asked) | ManageSkills::Disable(asked) => {
@@ -116,18 +116,18 @@ fn asks(
     environment: &Environment,
     asked: &SkillFields,
     unset: &[String],
-) -> Result<Vec<Ask>, CommandError> {
+) -> Result<Vec<FileEdit>, CommandError> {
     let description = asked.description.iter();
-    let mut asks: Vec<Ask> = description
-        .map(|text| Ask::Set("description".to_owned(), text.clone()))
+    let mut asks: Vec<FileEdit> = description
+        .map(|text| FileEdit::Set("description".to_owned(), text.clone()))
         .collect();
     let fields = asked.fields.iter();
-    asks.extend(fields.map(|(key, value)| Ask::Set(key.clone(), value.clone())));
-    asks.extend(unset.iter().map(|key| Ask::Unset(key.clone())));
+    asks.extend(fields.map(|(key, value)| FileEdit::Set(key.clone(), value.clone())));
+    asks.extend(unset.iter().map(|key| FileEdit::Unset(key.clone())));
     let body = match &asked.body_file {
         Some(file) => Some(read_text(environment, file)?),
         None => asked.body.clone(),
     };
-    asks.extend(body.map(Ask::Body));
+    asks.extend(body.map(FileEdit::Body));
     Ok(asks)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use grove_fs::undo::{After, Recording};
 use grove_fs::{FsError, atomic, files};
 use grove_skills::{Environment, Library, Request, View};
-use grove_spec::config::Limits;
+use grove_spec::config::ConfiguredLimits;
 use grove_spec::skill::file_limit::most_read;
 use grove_spec::skill::strict;
 use grove_spec::{Code, Diagnostic};
@@ -251,7 +251,7 @@ fn unread(file: &Path, error: &FsError) -> Diagnostic {
         _ => Code::Unreadable,
     };
     if code == Code::FileTooLarge {
-        let limit = Limits::default().file_bytes.value;
+        let limit = ConfiguredLimits::default().file_bytes.value;
         let message = format!(
             "the file has more than {} bytes, far more than the limit of {limit}",
             most_read(limit)
@@ -262,7 +262,7 @@ fn unread(file: &Path, error: &FsError) -> Diagnostic {
 }
 
 fn check_file(file: &Path, kind: FileKind) -> Checked {
-    let limit = Limits::default().file_bytes.value;
+    let limit = ConfiguredLimits::default().file_bytes.value;
     let bytes = match files::read_bounded(file, most_read(limit)) {
         Ok(bytes) => bytes,
         Err(error) => {

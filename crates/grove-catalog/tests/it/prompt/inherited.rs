@@ -9,14 +9,14 @@ use grove_catalog::prompt::{
 };
 use proptest::prelude::*;
 
-use super::{Format, MAX_PRELOAD, agent_of, hostile_body, usual};
+use super::{AgentFormat, MAX_PRELOAD, agent_of, hostile_body, usual};
 
 fn told_after(lines: &str, base: Option<&str>, files: &[Instructions]) -> Prompt {
     let agent = agent_of(lines);
     let own = Own {
         name: "me",
         agent: &agent,
-        format: Format::Native,
+        format: AgentFormat::Native,
         file: Path::new("/agents/me.md"),
         digest: Digest::of(b"me"),
         body: "Me.",

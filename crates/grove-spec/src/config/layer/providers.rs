@@ -3,7 +3,7 @@
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::super::kinds::{ConfigKind, Money, Number, OptionalText, Texts};
+use super::super::kinds::{ConfigKind, Limit, Money, OptionalText, Texts};
 use super::{Item, LayerReader};
 use crate::config::{KeyPlace, LayerScope, ModelEntry, ProviderEntry};
 
@@ -104,7 +104,7 @@ fn model(value: &DeValue<'_>) -> Option<ModelEntry> {
         let value = value.get_ref();
         match key.get_ref().as_ref() {
             "id" => model.id = OptionalText::read(value)??,
-            "context" => model.context = Some(Number::read(value)?),
+            "context" => model.context = Some(Limit::read(value)?),
             "input" => model.input = Some(Money::read(value)??),
             "output" => model.output = Some(Money::read(value)??),
             "cached" => model.cached = Some(Money::read(value)??),
