@@ -6,7 +6,7 @@ use grove_spec::agent::edit::{FieldValue, remove, set};
 use grove_spec::agent::{AgentFormat, ParsedAgent, formats, parse, parse_bytes, print, prompt_text};
 use grove_spec::text::is_control;
 
-const FORMATS: [Format; 7] = [
+const FORMATS: [AgentFormat; 7] = [
     AgentFormat::Claude,
     AgentFormat::Copilot,
     AgentFormat::Gemini,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use grove_catalog::catalog::{Budget, Request, Style, catalog};
+use grove_catalog::catalog::{CatalogBudget, CatalogRequest, CatalogStyle, catalog};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::{Environment, Library, View};
 use grove_testkit::library::GeneratedLibrary;
@@ -77,9 +77,9 @@ pub(crate) fn lay_flat(mut snapshot: Snapshot) -> Snapshot {
 
 fn measure(shape: &str, snapshot: &Snapshot, n_runs: u32) -> Result<Vec<String>, String> {
     let usage = BTreeMap::new();
-    let request = Request {
-        style: Style::Xml,
-        budget: Budget::chars(30_000, 150),
+    let request = CatalogRequest {
+        style: CatalogStyle::Xml,
+        budget: CatalogBudget::chars(30_000, 150),
         home: None,
         index_dir: Path::new("/cache/grove/index"),
         pinned: &[],

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use grove_skills::search::{Audience, Query, Searcher};
+use grove_skills::search::{SearchAudience, SearchQuery, Searcher};
 use grove_skills::{Environment, Library, Request, View};
 use grove_testkit::library::GeneratedLibrary;
 use grove_testkit::process::{self, Ending};
@@ -67,10 +67,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     let look = library.look();
     let mut searcher = Searcher::default();
     let mut query = |text: &str| {
-        let query = Query {
+        let query = SearchQuery {
             text,
             limit: 10,
-            audience: Audience::Model,
+            audience: SearchAudience::Model,
         };
         let begin = Instant::now();
         let found = searcher.search_in(&mut library, &look, &query);

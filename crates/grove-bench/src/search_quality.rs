@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::search::{Audience, Hit, Query, Searcher, anything_fits};
+use grove_skills::search::{SearchAudience, SearchHit, SearchQuery, Searcher, anything_fits};
 use grove_skills::{Environment, Library, Look, Request, View};
 use grove_testkit::shared;
 use serde::Deserialize;
@@ -116,12 +116,12 @@ fn print_doubt(
     for (which, tasks) in [("served", served), ("not served", &unserved)] {
         for half in ["tune", "held-out"] {
             let of_half = tasks.iter().filter(|task| task.half == half);
-            let found: Vec<Vec<Hit>> = of_half
+            let found: Vec<Vec<SearchHit>> = of_half
                 .map(|task| {
-                    let query = Query {
+                    let query = SearchQuery {
                         text: &task.text,
                         limit: 10,
-                        audience: Audience::Person,
+                        audience: SearchAudience::Person,
                     };
                     searcher.search_in(library, look, &query).hits
                 })
@@ -138,7 +138,7 @@ fn print_doubt(
             rows.push(cells.into_iter().chain(doubted).collect());
             if half == "tune" {
                 for ((share, rest), row) in SETTINGS.iter().zip(&mut by_setting) {
-                    let fits = |hit: &Hit| hit.share >= *share && hit.rest >= *rest;
+                    let fits = |hit: &SearchHit| hit.share >= *share && hit.rest >= *rest;
                     let n_doubted = found.iter().filter(|hits| !hits.iter().any(fits));
                     row.push(percent(n_doubted.count()));
                 }
@@ -184,10 +184,10 @@ fn answers(library: &mut Library, look: &Look, tasks: &[Task]) -> [(&'static str
     let (on_told, on_whole) = (plain(&told), plain(&whole));
     let mut searcher = Searcher::default();
     let ours = tasks.iter().map(|task| {
-        let query = Query {
+        let query = SearchQuery {
             text: &task.text,
             limit: 10,
-            audience: Audience::Person,
+            audience: SearchAudience::Person,
         };
         let found = searcher.search(library, &query);
         names(snapshot, found.hits.iter().map(|hit| hit.skill))

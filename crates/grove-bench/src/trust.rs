@@ -10,7 +10,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_skills::{Environment, Library, Request, trusting};
 use rustix::fs::{AtFlags, StatxFlags, statx};
 
@@ -101,7 +101,7 @@ fn look(library: &mut Library) -> Result<(), String> {
     let usable = snapshot
         .skills
         .iter()
-        .filter(|skill| skill.state == State::Ok);
+        .filter(|skill| skill.state == EntryState::Ok);
     match usable.count() {
         count if count >= N_SKILLS => Ok(()),
         count => Err(format!("only {count} skills are trusted")),

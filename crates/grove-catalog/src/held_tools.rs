@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use grove_spec::agent::formats::restriction::{self, DeniedTools};
-use grove_spec::agent::{Agent, AgentFormat};
+use grove_spec::agent::{AgentFile, AgentFormat};
 
 use crate::export::{CHANGING, own_names};
 
@@ -16,7 +16,7 @@ const ELSEWHERE: [&str; 4] = ["agents", "spawning", "web_search", "github"];
 /// Removes from a list of tools those that the agent must not have, and returns all names of denied tools, Grove's and
 /// the file's.
 pub(crate) fn hold(
-    agent: &Agent,
+    agent: &AgentFile,
     format: AgentFormat,
     tools: &mut Option<Vec<String>>,
 ) -> BTreeSet<String> {

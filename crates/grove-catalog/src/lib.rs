@@ -40,9 +40,9 @@ pub mod tree;
 pub mod trust;
 
 pub use grove_spec::digest::{self, Digest};
-pub use root::{Root, Source};
+pub use root::{Root, RootSource};
 pub use snapshot::{Skill, Snapshot};
-pub use state::{Reason, State};
+pub use state::{EntryState, StateReason};
 
 /// The README's example is a test.
 #[cfg(doctest)]

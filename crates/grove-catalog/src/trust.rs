@@ -13,13 +13,13 @@ use std::sync::Arc;
 use grove_spec::package::EntryKind;
 
 use crate::digest::Digest;
-use crate::folder_content::{self, Entry, SkillFolders};
-use crate::state::{Reason, State};
+use crate::folder_content::{self, FolderContentEntry, SkillFolders};
+use crate::state::{EntryState, StateReason};
 use grove_spec::text::one_line;
 
 /// The trust in a root's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trust {
+pub enum RootTrust {
     /// The user's own, or part of Grove.
     Trusted,
     /// A project without a grant.
@@ -57,7 +57,7 @@ pub fn pin(digest: &Digest, kinds: impl IntoIterator<Item = EntryKind>) -> Strin
 }
 
 /// Returns the pin of a file that counts as some kind and is also an entry of a skill's folder.
-pub fn pin_with_entry(file_pin: &str, entry: &Entry) -> String {
+pub fn pin_with_entry(file_pin: &str, entry: &FolderContentEntry) -> String {
     format!("{file_pin} {}", entry.words())
 }
 
@@ -73,7 +73,7 @@ pub fn digest_word(pin: &str) -> &str {
 
 /// Returns true if a pin is of a file or of a link, and not of a folder.
 pub fn is_file(pin: &str) -> bool {
-    Entry::of_pin(pin) != Some(Entry::Folder)
+    FolderContentEntry::of_pin(pin) != Some(FolderContentEntry::Folder)
 }
 
 /// Returns a path below a granted folder without `.` and `..`, by its text alone: the key of a pin.
@@ -99,24 +99,24 @@ fn counted_as(pin: &str, kind: EntryKind) -> bool {
 /// Judges one file of a root that counts as one kind, or as none; `None` means it may be used. A skill is judged with
 /// its folder.
 pub fn judge(
-    trust: &Trust,
+    trust: &RootTrust,
     file_below_root: &str,
     digest: Option<&Digest>,
     kind: Option<EntryKind>,
-) -> Option<(State, Reason)> {
+) -> Option<(EntryState, StateReason)> {
     match trust {
-        Trust::Trusted => None,
-        Trust::Untrusted => Some((
-            State::Untrusted,
-            Reason::new(
+        RootTrust::Trusted => None,
+        RootTrust::Untrusted => Some((
+            EntryState::Untrusted,
+            StateReason::new(
                 "untrusted",
                 "the project is not trusted",
                 "review the project, then run `grove trust`",
             ),
         )),
-        Trust::NamedAnew { by } => Some((
-            State::Changed,
-            Reason::new(
+        RootTrust::NamedAnew { by } => Some((
+            EntryState::Changed,
+            StateReason::new(
                 "changed",
                 format!(
                     "{} names it and changed since the project was trusted",
@@ -125,15 +125,15 @@ pub fn judge(
                 "review both, then run `grove trust` again",
             ),
         )),
-        Trust::NotByHost { host } => Some((
-            State::Untrusted,
-            Reason::new(
+        RootTrust::NotByHost { host } => Some((
+            EntryState::Untrusted,
+            StateReason::new(
                 "untrusted",
                 format!("{host} does not trust this project, so it reads no agents of it"),
                 format!("review the project, then start {host} in it and trust it there"),
             ),
         )),
-        Trust::Pinned {
+        RootTrust::Pinned {
             pins,
             prefix,
             folders,
@@ -141,7 +141,7 @@ pub fn judge(
             let (code, message) = judge_file(pins, prefix, file_below_root, digest, kind)
                 .or_else(|| judge_folder(pins, prefix, folders, file_below_root, kind))?;
             let fix = "review it, then run `grove trust` again";
-            Some((State::Changed, Reason::new(code, message, fix)))
+            Some((EntryState::Changed, StateReason::new(code, message, fix)))
         }
     }
 }
@@ -223,7 +223,7 @@ fn pinned_entries(
     folder: &str,
     own: &str,
     nested: &[&str],
-) -> BTreeMap<String, Entry> {
+) -> BTreeMap<String, FolderContentEntry> {
     let below = match folder {
         "" => String::new(),
         folder => format!("{folder}/"),
@@ -239,7 +239,7 @@ fn pinned_entries(
     let entries = entries.filter(|(path, _)| !path.is_empty() && !is_nested(path));
     let all = std::iter::once(("", own)).chain(entries.map(|(path, pin)| (path, pin.as_str())));
     // A file that was pinned only as something else was not reviewed as a part of the skill.
-    all.filter_map(|(path, pin)| Some((path.to_owned(), Entry::of_pin(pin)?)))
+    all.filter_map(|(path, pin)| Some((path.to_owned(), FolderContentEntry::of_pin(pin)?)))
         .collect()
 }
 
@@ -281,35 +281,35 @@ mod tests {
             pin(&old, [EntryKind::Skills]),
         )]
         .into();
-        let pinned = Trust::Pinned {
+        let pinned = RootTrust::Pinned {
             pins: Arc::new(pins),
             prefix: ".agents/skills/".to_owned(),
             folders: Arc::default(),
         };
-        let state = |trust: &Trust, file: &str, digest: &Digest| {
+        let state = |trust: &RootTrust, file: &str, digest: &Digest| {
             judge(trust, file, Some(digest), Some(EntryKind::Skills))
                 .map(|(state, reason)| (state, reason.code))
         };
         for (trust, file, digest, expected) in [
-            (&Trust::Trusted, "a.md", &new, None),
+            (&RootTrust::Trusted, "a.md", &new, None),
             (
-                &Trust::Untrusted,
+                &RootTrust::Untrusted,
                 "a.md",
                 &old,
-                Some((State::Untrusted, "untrusted".to_owned())),
+                Some((EntryState::Untrusted, "untrusted".to_owned())),
             ),
             (&pinned, "a.md", &old, None),
             (
                 &pinned,
                 "a.md",
                 &new,
-                Some((State::Changed, "changed".to_owned())),
+                Some((EntryState::Changed, "changed".to_owned())),
             ),
             (
                 &pinned,
                 "b.md",
                 &old,
-                Some((State::Changed, "new".to_owned())),
+                Some((EntryState::Changed, "new".to_owned())),
             ),
         ] {
             assert_eq!(state(trust, file, digest), expected, "{file}");
@@ -342,7 +342,7 @@ mod tests {
             (&[EntryKind::Skills], None, true),
         ] {
             let seen = pin(&digest, seen_as.iter().copied());
-            let pinned = Trust::Pinned {
+            let pinned = RootTrust::Pinned {
                 pins: Arc::new([("x.md".to_owned(), seen)].into()),
                 prefix: String::new(),
                 folders: Arc::default(),
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_skill_is_judged_with_its_folder_and_without_those_of_other_skills() {
-        let file = |text: &str| Entry::File {
+        let file = |text: &str| FolderContentEntry::File {
             digest: Some(Digest::of(text.as_bytes())),
             executable: false,
         };
@@ -363,10 +363,10 @@ mod tests {
             &file("text"),
         );
         let seen = [
-            ("r/a", Entry::Folder.pin()),
+            ("r/a", FolderContentEntry::Folder.pin()),
             ("r/a/SKILL.md", own.clone()),
             ("r/a/run.sh", file("run").pin()),
-            ("r/a/child", Entry::Folder.pin()),
+            ("r/a/child", FolderContentEntry::Folder.pin()),
             ("r/a/child/SKILL.md", own.clone()),
             ("r/a/childish", file("x").pin()),
             ("r/ab", file("beside").pin()),
@@ -380,7 +380,7 @@ mod tests {
                 .iter()
                 .map(|(path, text)| ((*path).to_owned(), file(text)));
             let own = [
-                (String::new(), Entry::Folder),
+                (String::new(), FolderContentEntry::Folder),
                 ("SKILL.md".to_owned(), file("text")),
             ];
             crate::folder_content::FolderContent {
@@ -391,7 +391,7 @@ mod tests {
         let whole: &[(&str, &str)] = &[("run.sh", "run"), ("childish", "x")];
         let said = |id: &str, a: crate::folder_content::FolderContent| {
             let folders = [("a", a), ("a/child", content(&[])), ("old", content(&[]))];
-            let pinned = Trust::Pinned {
+            let pinned = RootTrust::Pinned {
                 pins: Arc::new(
                     seen.clone()
                         .map(|(path, pin)| (path.to_owned(), pin))
@@ -408,7 +408,7 @@ mod tests {
                 Some(EntryKind::Skills),
             )
             .map(|(state, reason)| {
-                assert_eq!(state, State::Changed);
+                assert_eq!(state, EntryState::Changed);
                 reason.message
             })
         };
@@ -456,12 +456,12 @@ mod tests {
     fn what_settings_name_waits_while_they_are_not_as_seen() {
         let by = PathBuf::from("/p/.pi/settings.json");
         let judged = judge(
-            &Trust::NamedAnew { by },
+            &RootTrust::NamedAnew { by },
             "x/SKILL.md",
             Some(&Digest::of(b"text")),
             Some(EntryKind::Skills),
         );
-        assert_eq!(judged.map(|(state, _)| state), Some(State::Changed));
+        assert_eq!(judged.map(|(state, _)| state), Some(EntryState::Changed));
     }
 
     #[test]

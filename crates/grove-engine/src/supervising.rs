@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use grove_catalog::disclosure::Node;
+use grove_catalog::disclosure::DisclosureNode;
 use grove_exec::{KEEPER, Keeper, allowed_variables};
 use grove_model::{AskSettings, Secret};
 use grove_runs::{
@@ -266,8 +266,8 @@ impl Skills for FolderSkills {
         let activated = Disclosure::new(&look, None).activate(&call);
         let activated = activated.map_err(|error| error.to_string())?;
         let environment = match activated.node {
-            Node::Skill(at) => variables_of(&look, at),
-            Node::Group(_) => Vec::new(),
+            DisclosureNode::Skill(at) => variables_of(&look, at),
+            DisclosureNode::Group(_) => Vec::new(),
         };
         Ok(GivenSkill {
             text: activated.text,

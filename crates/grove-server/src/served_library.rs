@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grove_catalog::Digest;
-use grove_catalog::disclosure::{Node, list_children};
+use grove_catalog::disclosure::{DisclosureNode, list_children};
 use grove_catalog::hosts::{self, Host};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::live::LiveLibrary;
-use grove_skills::search::{Audience, Query, Searcher, anything_fits};
+use grove_skills::search::{SearchAudience, SearchQuery, Searcher, anything_fits};
 use grove_skills::{Library, Look, LookAgain as _, Parts, Request, Unsteady, View, host_lists};
 use tokio::sync::watch;
 
@@ -75,14 +75,14 @@ impl ServedLibrary {
     /// Returns the skills that match words, listed as in a catalog, the best first, at most `limit`; only those that a
     /// model may have.
     pub(crate) fn find(&self, look: &Look, words: &str, limit: usize) -> String {
-        let query = Query {
+        let query = SearchQuery {
             text: words,
             limit,
-            audience: Audience::Model,
+            audience: SearchAudience::Model,
         };
         let found = locked(&self.searcher).search_in(&mut &self.live, look, &query);
         let hits = found.hits.iter();
-        let nodes: Vec<Node> = hits.map(|hit| Node::Skill(hit.skill)).collect();
+        let nodes: Vec<DisclosureNode> = hits.map(|hit| DisclosureNode::Skill(hit.skill)).collect();
         if nodes.is_empty() {
             return "No skill matches these words.\n".to_owned();
         }

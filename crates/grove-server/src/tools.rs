@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use grove_catalog::catalog::{Budget, Style};
+use grove_catalog::catalog::{CatalogBudget, CatalogStyle};
 use grove_skills::Look;
 use grove_skills::disclosure::{
     Activated, Call, CatalogOptions, ConversationCatalog, Disclosure, SessionCell,
@@ -228,8 +228,8 @@ impl SkillsRequest {
     ) -> Result<String, String> {
         let limits = &look.world.settings.settings.limits;
         let asked = CatalogOptions {
-            style: Style::Names,
-            budget: Budget::chars(limits.prompt_chars.count(), limits.prompt_skills.count()),
+            style: CatalogStyle::Names,
+            budget: CatalogBudget::chars(limits.prompt_chars.count(), limits.prompt_skills.count()),
             index_dir: None,
             exact: None,
             exclude: known.addresses,

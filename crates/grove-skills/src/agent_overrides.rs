@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use grove_catalog::overrides::Layer;
+use grove_catalog::overrides::OverrideLayer;
 use grove_spec::agent::settings;
 use grove_spec::config::LayerScope;
 use grove_spec::{Code, Diagnostic};
@@ -16,7 +16,7 @@ use crate::world::World;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LoadedOverrides {
     /// The layers of overrides, weakest first.
-    pub(crate) layers: Vec<Layer>,
+    pub(crate) layers: Vec<OverrideLayer>,
     /// Findings about pi's settings; findings about Grove's own are with the settings.
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Findings about unreadable files; the search for packages reports them to the person.
@@ -68,7 +68,7 @@ impl LoadedOverrides {
                 .iter()
                 .find(|(file, _)| *file == overrides.file);
             if let Some((_, digest)) = digest.filter(|_| overrides.scope == scope) {
-                self.layers.push(Layer {
+                self.layers.push(OverrideLayer {
                     overrides: overrides.clone(),
                     digest: *digest,
                 });
@@ -90,7 +90,7 @@ impl LoadedOverrides {
             self.unreadable.extend(unreadable);
             self.diagnostics.extend(findings);
             if !overrides.is_empty() {
-                self.layers.push(Layer { overrides, digest });
+                self.layers.push(OverrideLayer { overrides, digest });
             }
         } else if !overrides.is_empty() {
             let message =

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use grove_catalog::agents::{Agents, resolve_for, resolve_with};
-use grove_catalog::definitions::Candidate;
+use grove_catalog::definitions::DefinitionCandidate;
 use grove_catalog::hosts::{AgentRules, FoldersEntered, FrontmatterReading};
 use grove_spec::agent::{AgentFormat, ParsedAgent, formats, naming};
 use grove_spec::package::EntryKind;
@@ -146,10 +146,10 @@ fn host_rules(view: &View) -> Option<AgentRules> {
 /// Leaves out files without a name that settings declare: the settings say what such a role is called.
 fn leave_out_declared(
     planned: &[PlannedRoot],
-    candidates: &mut Vec<Candidate<ParsedAgent>>,
+    candidates: &mut Vec<DefinitionCandidate<ParsedAgent>>,
     named: &[PathBuf],
 ) {
-    let is_declared = |candidate: &Candidate<ParsedAgent>| {
+    let is_declared = |candidate: &DefinitionCandidate<ParsedAgent>| {
         let content = candidate.content.as_ref();
         let is_nameless = content.is_ok_and(|content| content.parsed.agent.name.is_none());
         let root = planned.get(candidate.root);

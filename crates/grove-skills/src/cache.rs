@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use grove_catalog::Digest;
-use grove_catalog::content::{Content, Flags, Packed};
+use grove_catalog::content::{PackedSkill, SkillContent, SkillFlags};
 use grove_fs::cache_file::{self, Cached, CachedBytes};
 use grove_fs::probe_walk::Place;
 use grove_fs::{FileId, Stamp};
@@ -31,7 +31,7 @@ pub(crate) struct Known {
     pub(crate) read_at: i64,
     /// The byte limit it was read under: a larger file was cut or refused by it.
     pub(crate) limit: u64,
-    pub(crate) content: Arc<Content>,
+    pub(crate) content: Arc<SkillContent>,
     /// The place where a walk met it; none before the first walk.
     pub(crate) met: Option<Met>,
     /// Its bytes, kept where a last good version may have to be given back.
@@ -272,7 +272,7 @@ fn encode(all: &[Known]) -> Vec<u8> {
     out
 }
 
-fn encode_record(content: &Content, out: &mut Vec<u8>) -> bool {
+fn encode_record(content: &SkillContent, out: &mut Vec<u8>) -> bool {
     let texts = [content.name(), content.description()];
     out.push(content.flags().to_byte());
     out.extend_from_slice(&content.fingerprint.to_le_bytes());
@@ -373,9 +373,9 @@ impl DiskCache {
         })
     }
 
-    fn content(&self, start: usize, end: usize, size: u64) -> Option<Content> {
+    fn content(&self, start: usize, end: usize, size: u64) -> Option<SkillContent> {
         let header = self.bytes.get(start..end)?.get(..RECORD_HEADER)?;
-        let flags = Flags::from_byte(*header.first()?);
+        let flags = SkillFlags::from_byte(*header.first()?);
         let fingerprint = u128::from_le_bytes(header.get(1..17)?.try_into().ok()?);
         let digest = (header.get(17) == Some(&1))
             .then(|| header.get(18..50)?.try_into().ok().map(Digest::from_bytes))
@@ -392,7 +392,7 @@ impl DiskCache {
         };
         let (name, description) = (take(length(50)?)?, take(length(54)?)?);
         let rest = at..end as u32;
-        let packed = Packed {
+        let packed = PackedSkill {
             bytes: Arc::clone(&self.bytes),
             name,
             description,
@@ -400,7 +400,7 @@ impl DiskCache {
             unpack,
             flags,
         };
-        Some(Content::packed(fingerprint, digest, size, packed))
+        Some(SkillContent::packed(fingerprint, digest, size, packed))
     }
 
     fn number(&self, row: usize, column: usize) -> Option<u64> {
@@ -429,7 +429,7 @@ mod tests {
             ctime: 6,
         };
         let digest = inode.is_multiple_of(2).then(|| Digest::of(text.as_bytes()));
-        let content = Content::new(
+        let content = SkillContent::new(
             u128::from(inode) << 70,
             digest,
             stamp.size,

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_catalog::Digest;
-use grove_catalog::definitions::{Candidate, Content, Defined, Definition};
+use grove_catalog::definitions::{Defined, Definition, DefinitionCandidate, DefinitionContent};
 use grove_catalog::hosts::FoldersEntered;
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_fs::Stamp;
 use grove_fs::document_walk::{self, Document, DocumentOptions, DocumentReader, Documents};
 use grove_fs::probe_walk::{LimitsHit, Links, Problem, Trouble};
@@ -99,7 +99,7 @@ pub(crate) struct SeenFile {
 #[derive(Debug, Clone)]
 pub(crate) struct DefinitionsOfRoot<P> {
     /// The candidates, each with root number zero: a root does not know its place among other roots.
-    candidates: Vec<Candidate<P>>,
+    candidates: Vec<DefinitionCandidate<P>>,
     /// Files that settings name as the rest of what they define.
     named: Vec<PathBuf>,
     diagnostics: Vec<Diagnostic>,
@@ -228,7 +228,7 @@ impl<P: Clone> FoundDefinitions<P> {
         self,
     ) -> (
         Vec<PlannedRoot>,
-        Vec<Candidate<P>>,
+        Vec<DefinitionCandidate<P>>,
         Vec<PathBuf>,
         Vec<Diagnostic>,
     ) {
@@ -240,7 +240,7 @@ impl<P: Clone> FoundDefinitions<P> {
             diagnostics.extend(found.diagnostics);
             named.extend(found.named);
             let of_root = found.candidates.into_iter();
-            candidates.extend(of_root.map(|candidate| Candidate { root, ..candidate }));
+            candidates.extend(of_root.map(|candidate| DefinitionCandidate { root, ..candidate }));
         }
         (self.planned, candidates, named, diagnostics)
     }
@@ -302,7 +302,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
     pub(crate) fn untrusted(&self, all: &[Defined<P>]) -> Option<Diagnostic> {
         let untrusted = all
             .iter()
-            .filter(|defined| defined.state == State::Untrusted);
+            .filter(|defined| defined.state == EntryState::Untrusted);
         let untrusted = untrusted.count();
         let verb = if untrusted == 1 { "is" } else { "are" };
         let message = format!(
@@ -418,27 +418,28 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
         document: DefinitionFile<P>,
         links: Links,
         max_bytes: u64,
-    ) -> Vec<Candidate<P>> {
+    ) -> Vec<DefinitionCandidate<P>> {
         let mut diagnostics = Vec::new();
         if links == Links::Contain && document.links > 1 {
             let message = format!("the file has {} hard links", document.links);
             diagnostics.push(Diagnostic::new(Code::HardLink, message));
         }
         let file_name = document.path.rsplit('/').next().unwrap_or_default();
-        let candidate = |member: Option<String>, content: Result<Content<P>, Diagnostic>| {
-            let mut diagnostics = diagnostics.clone();
-            if let Ok(content) = &content {
-                diagnostics.extend((self.note)(&content.parsed, file_name));
-            }
-            Candidate {
-                root: 0,
-                path: document.path.clone(),
-                member,
-                file: document.stamp.map(|it| (it.id.device, it.id.inode)),
-                content,
-                diagnostics,
-            }
-        };
+        let candidate =
+            |member: Option<String>, content: Result<DefinitionContent<P>, Diagnostic>| {
+                let mut diagnostics = diagnostics.clone();
+                if let Ok(content) = &content {
+                    diagnostics.extend((self.note)(&content.parsed, file_name));
+                }
+                DefinitionCandidate {
+                    root: 0,
+                    path: document.path.clone(),
+                    member,
+                    file: document.stamp.map(|it| (it.id.device, it.id.inode)),
+                    content,
+                    diagnostics,
+                }
+            };
         let content = match document.content {
             Ok(content) => content,
             Err(trouble) => {
@@ -458,7 +459,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
         let one = |(member, parsed): (Option<String>, P)| {
             let written = parsed.named_file();
             let rest = written.and_then(|written| named_files::rest(digest, &named, written));
-            let content = Content {
+            let content = DefinitionContent {
                 digest: named_files::digest(digest, rest.as_ref()),
                 size,
                 rest,
@@ -581,7 +582,11 @@ fn known_files<P>(
 }
 
 /// Returns true if bytes are those that a definition of a root was read from, with all files that they name.
-pub(crate) fn is_unchanged<P>(planned: &PlannedRoot, content: &Content<P>, bytes: &[u8]) -> bool {
+pub(crate) fn is_unchanged<P>(
+    planned: &PlannedRoot,
+    content: &DefinitionContent<P>,
+    bytes: &[u8],
+) -> bool {
     let named = named_files::read(planned, bytes);
     let own = named_files::own_digest(planned, bytes, &named);
     let rest = content.rest.as_ref();

@@ -20,13 +20,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use grove_catalog::disclosure::{
-    Activating, Caller, Cause, Child, Collapsing, Expansion, Frozen, MAX_FILLED, MAX_KEPT,
-    Material, Node, Prepared, Refusal, Resources, Session, Target, Unprepared, already_open,
+    ActivateOutcome, ActivationInput, CollapseOutcome, DisclosureNode, DisclosureRefusal,
+    DisclosureSession, DisclosureTarget, ExpandOutcome, FrozenInputs, ListedChild, MAX_FILLED,
+    MAX_KEPT, NotPrepared, PreparedSkill, SessionFull, SkillCaller, SkillResources, already_open,
     expansion_text, list_children, prepare, resolve,
 };
-use grove_catalog::root::{Root, Source};
+use grove_catalog::root::{Root, RootSource};
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_catalog::trust::Trust;
+use grove_catalog::trust::RootTrust;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
@@ -70,7 +71,7 @@ pub struct Activated {
     /// The snapshot that was looked at.
     pub snapshot: Arc<Snapshot>,
     /// The skill or group that was activated.
-    pub node: Node,
+    pub node: DisclosureNode,
     /// The text that a model reads.
     pub text: String,
     /// The mark around the body; none for a group.
@@ -78,9 +79,9 @@ pub struct Activated {
     /// The skill's or the group's folder.
     pub folder: PathBuf,
     /// The files beside the skill's own.
-    pub resources: Resources,
+    pub resources: SkillResources,
     /// Its children, which take its place in the catalog, as far as they are listed.
-    pub children: Vec<Child>,
+    pub children: Vec<ListedChild>,
     /// The number of children that are not listed.
     pub more_children: usize,
     /// Set if the text only stands for one that was given before.
@@ -95,11 +96,11 @@ pub struct Expanded {
     /// The snapshot that was looked at.
     pub snapshot: Arc<Snapshot>,
     /// The skill or group that was expanded.
-    pub node: Node,
+    pub node: DisclosureNode,
     /// The change to the session.
-    pub expansion: Expansion,
+    pub expansion: ExpandOutcome,
     /// Its children, which take its place in the catalog, as far as they are listed.
-    pub children: Vec<Child>,
+    pub children: Vec<ListedChild>,
     /// The number of children that are not listed.
     pub more_children: usize,
     /// The text that a model reads: the children, and the location of the skill whose text holds for all of them.
@@ -130,7 +131,7 @@ pub enum DisclosureError {
         /// The snapshot that was looked at.
         snapshot: Arc<Snapshot>,
         /// The reason for the refusal.
-        refusal: Refusal,
+        refusal: DisclosureRefusal,
     },
     /// It has nothing below it.
     #[error("`{0}` has nothing below it")]
@@ -180,7 +181,7 @@ pub struct Disclosure<'a> {
 }
 
 /// A session in memory; it begins with the first call.
-pub type SessionCell = Mutex<Option<Session>>;
+pub type SessionCell = Mutex<Option<DisclosureSession>>;
 
 /// The place where a conversation is remembered.
 #[derive(Debug, Clone, Copy)]
@@ -212,8 +213,8 @@ impl<'a> Disclosure<'a> {
             return Err(DisclosureError::Arguments(length));
         }
         match target.node {
-            Node::Skill(at) => self.activate_skill(snapshot, at, target.caller, call),
-            group @ Node::Group(_) => self.activate_group(snapshot, group, call),
+            DisclosureNode::Skill(at) => self.activate_skill(snapshot, at, target.caller, call),
+            group @ DisclosureNode::Group(_) => self.activate_group(snapshot, group, call),
         }
     }
 
@@ -235,7 +236,7 @@ impl<'a> Disclosure<'a> {
             } else {
                 target(snapshot, typed)?.node.key(snapshot)
             };
-            let was_expanded = session.collapse(&key) == Collapsing::Collapsed;
+            let was_expanded = session.collapse(&key) == CollapseOutcome::Collapsed;
             Ok(Collapsed {
                 key,
                 was_expanded,
@@ -249,7 +250,7 @@ impl<'a> Disclosure<'a> {
     fn is_still_granted(&self, snapshot: &Snapshot, skill: &Skill) -> bool {
         let is_followed = |root: &&Root| {
             let is_own = self.look.request.view == View::Own;
-            is_own && root.source == Source::Project && root.trust == Trust::Trusted
+            is_own && root.source == RootSource::Project && root.trust == RootTrust::Trusted
         };
         let root = snapshot.root_of(skill).filter(is_followed);
         root.is_none_or(|root| self.look.world.trust_of(&root.path).grant.is_some())
@@ -259,11 +260,11 @@ impl<'a> Disclosure<'a> {
         &self,
         snapshot: &Arc<Snapshot>,
         at: usize,
-        caller: Caller,
+        caller: SkillCaller,
         call: &Call<'_>,
     ) -> Result<Activated, DisclosureError> {
         let unsteady = |location: &Path| DisclosureError::Unsteady(location.to_path_buf());
-        let location = Node::Skill(at).location(snapshot);
+        let location = DisclosureNode::Skill(at).location(snapshot);
         let skill = snapshot.skills.get(at).ok_or_else(|| unsteady(&location))?;
         let source = self.look.sources.skills.read_text(skill);
         let source = source.ok_or_else(|| unsteady(&location))?;
@@ -277,7 +278,7 @@ impl<'a> Disclosure<'a> {
         let (resources, mut diagnostics) = self.resources(snapshot, at);
         let asked = call.typed.strip_prefix('/').unwrap_or(call.typed);
         diagnostics.extend(snapshot.entries().stand_in_findings(at, asked));
-        let material = Material {
+        let material = ActivationInput {
             body,
             resources: &resources,
             words: call.words,
@@ -285,8 +286,8 @@ impl<'a> Disclosure<'a> {
             home: self.look.world.environment.home.as_deref(),
         };
         let prepared = prepare(snapshot, at, &material).map_err(|why| match why {
-            Unprepared::NoSkill => unsteady(&location),
-            Unprepared::TooLong => DisclosureError::Filled {
+            NotPrepared::NoSkill => unsteady(&location),
+            NotPrepared::TooLong => DisclosureError::Filled {
                 name: one_line(skill.name()),
                 location: location.clone(),
             },
@@ -302,14 +303,14 @@ impl<'a> Disclosure<'a> {
         let (done, findings) =
             self.with_session(snapshot, |session| enter(&prepared, snapshot, session))?;
         diagnostics.extend(findings);
-        let already_active = done == Activating::Already && !call.again;
+        let already_active = done == ActivateOutcome::Already && !call.again;
         if !already_active {
             let environment = &self.look.world.environment;
             diagnostics.extend(usage::remember(environment, &location, seconds()));
         }
         Ok(Activated {
             snapshot: Arc::clone(snapshot),
-            node: Node::Skill(at),
+            node: DisclosureNode::Skill(at),
             text: if already_active {
                 prepared.already_active()
             } else {
@@ -329,11 +330,11 @@ impl<'a> Disclosure<'a> {
     fn activate_group(
         &self,
         snapshot: &Arc<Snapshot>,
-        group: Node,
+        group: DisclosureNode,
         call: &Call<'_>,
     ) -> Result<Activated, DisclosureError> {
         let expanded = self.expand_node(snapshot, group)?;
-        let already_active = expanded.expansion == Expansion::Already && !call.again;
+        let already_active = expanded.expansion == ExpandOutcome::Already && !call.again;
         let mut diagnostics = expanded.diagnostics;
         if !call.words.is_empty() {
             diagnostics.push(Diagnostic::new(
@@ -354,7 +355,7 @@ impl<'a> Disclosure<'a> {
             },
             node: expanded.node,
             boundary: None,
-            resources: Resources::default(),
+            resources: SkillResources::default(),
             children: expanded.children,
             more_children: expanded.more_children,
             already_active,
@@ -362,7 +363,7 @@ impl<'a> Disclosure<'a> {
         })
     }
 
-    fn resources(&self, snapshot: &Snapshot, at: usize) -> (Resources, Vec<Diagnostic>) {
+    fn resources(&self, snapshot: &Snapshot, at: usize) -> (SkillResources, Vec<Diagnostic>) {
         let Some(skill) = snapshot.skills.get(at) else {
             return Default::default();
         };
@@ -370,7 +371,7 @@ impl<'a> Disclosure<'a> {
             Ok(found) => {
                 let location = snapshot.location(&skill.place);
                 let findings = twin_findings(&found.names, &location);
-                let resources = Resources {
+                let resources = SkillResources {
                     names: found.names,
                     more: found.not_seen,
                     uncounted: found.uncounted,
@@ -380,7 +381,7 @@ impl<'a> Disclosure<'a> {
             }
             Err(error) => {
                 let finding = file_error(Code::Unreadable, &error);
-                (Resources::default(), vec![finding])
+                (SkillResources::default(), vec![finding])
             }
         }
     }
@@ -388,12 +389,12 @@ impl<'a> Disclosure<'a> {
     fn expand_node(
         &self,
         snapshot: &Arc<Snapshot>,
-        node: Node,
+        node: DisclosureNode,
     ) -> Result<Expanded, DisclosureError> {
         let ((expansion, expanded), diagnostics) =
             self.with_session(snapshot, |session| match session.expand(snapshot, &node) {
-                Expansion::Leaf => Err(DisclosureError::Leaf(node.name(snapshot))),
-                Expansion::Full => Err(DisclosureError::Full("expanded entries")),
+                ExpandOutcome::Leaf => Err(DisclosureError::Leaf(node.name(snapshot))),
+                ExpandOutcome::Full => Err(DisclosureError::Full("expanded entries")),
                 done => Ok((done, session.expanded().to_vec())),
             })?;
         let home = self.look.world.environment.home.as_deref();
@@ -414,11 +415,11 @@ impl<'a> Disclosure<'a> {
     fn with_session<T>(
         &self,
         snapshot: &Snapshot,
-        change: impl FnOnce(&mut Session) -> Result<T, DisclosureError>,
+        change: impl FnOnce(&mut DisclosureSession) -> Result<T, DisclosureError>,
     ) -> Result<(T, Option<Diagnostic>), DisclosureError> {
         let mut finding = None;
         let done = match self.session {
-            SessionPlace::Nowhere => change(&mut Session::new(Frozen::default())),
+            SessionPlace::Nowhere => change(&mut DisclosureSession::new(FrozenInputs::default())),
             SessionPlace::Memory(cell) => {
                 let mut held = cell.lock().unwrap_or_else(PoisonError::into_inner);
                 let mut session = if let Some(session) = held.as_ref() {
@@ -448,10 +449,10 @@ impl<'a> Disclosure<'a> {
     }
 
     /// A new session: the pinned skills and the usage are taken now and stay.
-    fn begin(&self, snapshot: &Snapshot) -> (Session, Option<Diagnostic>) {
+    fn begin(&self, snapshot: &Snapshot) -> (DisclosureSession, Option<Diagnostic>) {
         let environment = &self.look.world.environment;
         let (usage, finding) = usage::scores(environment, snapshot, seconds());
-        let session = Session::new(Frozen {
+        let session = DisclosureSession::new(FrozenInputs {
             pinned: self.look.world.settings.settings.pinned.value.clone(),
             usage,
             names: self.look.request.names.clone(),
@@ -460,7 +461,7 @@ impl<'a> Disclosure<'a> {
     }
 }
 
-fn target(snapshot: &Arc<Snapshot>, typed: &str) -> Result<Target, DisclosureError> {
+fn target(snapshot: &Arc<Snapshot>, typed: &str) -> Result<DisclosureTarget, DisclosureError> {
     resolve(snapshot, typed).map_err(|refusal| DisclosureError::Refused {
         snapshot: Arc::clone(snapshot),
         refusal,
@@ -468,14 +469,14 @@ fn target(snapshot: &Arc<Snapshot>, typed: &str) -> Result<Target, DisclosureErr
 }
 
 fn enter(
-    prepared: &Prepared,
+    prepared: &PreparedSkill,
     snapshot: &Snapshot,
-    session: &mut Session,
-) -> Result<Activating, DisclosureError> {
+    session: &mut DisclosureSession,
+) -> Result<ActivateOutcome, DisclosureError> {
     prepared.enter(snapshot, session).map_err(|cause| {
         DisclosureError::Full(match cause {
-            Cause::Expanded => "expanded entries",
-            Cause::Active => "active skills",
+            SessionFull::Expanded => "expanded entries",
+            SessionFull::Active => "active skills",
         })
     })
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use grove_catalog::agents::{Agent, Agents};
-use grove_catalog::export::{self, Job, Source};
+use grove_catalog::export::{self, ExportJob, ExportSource};
 use grove_catalog::hosts::{self, AgentRules};
 use grove_catalog::prompt;
 use grove_catalog::snapshot::Snapshot;
@@ -133,7 +133,7 @@ pub fn export(
     let host = hosts::by_name(&request.host).ok_or_else(unknown)?;
     let rules = AgentRules::by_name(&request.host).ok_or_else(unknown)?;
     let limits = &look.world.settings.settings.limits;
-    let job = Job {
+    let job = ExportJob {
         title: &host.title,
         rules: &rules,
         inline: request.inline,
@@ -163,7 +163,7 @@ pub fn export(
 fn one(
     look: &Look,
     agent: &Agent,
-    job: &Job<'_>,
+    job: &ExportJob<'_>,
     skills: &mut SkillSet<'_>,
     target: &mut Target,
     exported: &mut Exported,
@@ -199,7 +199,7 @@ fn one(
     let named = skills.named(&kept);
     let address = agents.address(agent);
     let places = places_of(agent);
-    let source = Source {
+    let source = ExportSource {
         name: &agent.name,
         address: Some(&address),
         agent: file,

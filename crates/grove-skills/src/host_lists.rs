@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use grove_catalog::host_listing::{self, HostListing, How, Options};
+use grove_catalog::host_listing::{self, HostListing, ListedForm, ListingOptions};
 use grove_catalog::hosts::{FrontmatterReading, Host, MissingDescription};
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_fs::files;
@@ -14,7 +14,7 @@ use crate::library::Look;
 /// The list of skills that a host gives its model, from a look by the host's rules.
 pub fn listing(look: &Look, host: &Host, window: Option<usize>) -> HostListing {
     let environment = &look.world.environment;
-    let options = Options {
+    let options = ListingOptions {
         home: environment.home.clone(),
         working: environment.working.clone(),
         window_tokens: window.map(|tokens| tokens as u64),
@@ -59,7 +59,7 @@ pub fn told_by_host(own: &Snapshot, theirs: &Look, host: &Host) -> Vec<String> {
     let told = listing
         .shown
         .iter()
-        .filter(|one| matches!(one.how, How::Full | How::Shortened(_)));
+        .filter(|one| matches!(one.how, ListedForm::Full | ListedForm::Shortened(_)));
     let told = told.filter_map(|one| theirs.snapshot.skills.get(one.skill));
     let known = leaves_among(own, &theirs.snapshot, told);
     let known = known.into_iter().filter_map(|at| own.skills.get(at));

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::Digest;
-use grove_catalog::prompt::Instructions;
+use grove_catalog::prompt::InstructionFile;
 use grove_catalog::trust;
 use grove_fs::probe_walk::{self, Links, RootFolder};
 use grove_fs::{FsError, files};
@@ -25,7 +25,7 @@ const IMPORT: &str = "@AGENTS.md";
 #[derive(Debug, Default)]
 pub(crate) struct FoundInstructions {
     /// The instructions that may be used, the nearest folder's first.
-    pub(crate) files: Vec<Instructions>,
+    pub(crate) files: Vec<InstructionFile>,
     /// Findings about the files that are not used.
     pub(crate) findings: Vec<Diagnostic>,
 }
@@ -71,7 +71,7 @@ impl FoundInstructions {
         let base = granted
             .filter(|granted| granted.starts_with(outermost))
             .unwrap_or(outermost);
-        let mut counts: Option<Instructions> = None;
+        let mut counts: Option<InstructionFile> = None;
         for (file, read) in in_folder(base, folder, max_bytes) {
             let text = match read.map(String::from_utf8) {
                 Ok(Ok(text)) => text,
@@ -87,7 +87,7 @@ impl FoundInstructions {
             match &counts {
                 None => {
                     let digest = Digest::of(text.as_bytes());
-                    counts = Some(Instructions { file, digest, text });
+                    counts = Some(InstructionFile { file, digest, text });
                 }
                 Some(first) if text == first.text || text.trim() == IMPORT => {}
                 Some(_) => {

@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use grove_catalog::content::Content;
-use grove_catalog::identity::Layout;
-use grove_catalog::resolve::Candidate;
+use grove_catalog::content::SkillContent;
+use grove_catalog::identity::SkillLayout;
+use grove_catalog::resolve::SkillCandidate;
 use grove_spec::{Code, Diagnostic};
 
 use crate::cache::Known;
@@ -29,7 +29,7 @@ pub(crate) struct Kept {
 
 /// The last good version of a file.
 pub(crate) struct Good<'a> {
-    pub(crate) content: &'a Arc<Content>,
+    pub(crate) content: &'a Arc<SkillContent>,
     text: Option<&'a Arc<[u8]>>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> LastGood<'a> {
     }
 
     /// The good version of the skill with a layout and id.
-    pub(crate) fn at(&self, layout: Layout, id: &str) -> Option<Good<'a>> {
+    pub(crate) fn at(&self, layout: SkillLayout, id: &str) -> Option<Good<'a>> {
         let last = self.last?;
         let index = || {
             let all = last.candidates.iter().enumerate();
@@ -96,7 +96,7 @@ impl<'a, 'last> Keeper<'a, 'last> {
     /// Adds a candidate to those of a root; the number is the file's among all that were read.
     pub(crate) fn take(
         &mut self,
-        mut candidate: Candidate,
+        mut candidate: SkillCandidate,
         mut text: Option<Arc<[u8]>>,
         number: Option<usize>,
         loaded: &mut LoadedRoot,
@@ -125,7 +125,7 @@ impl<'a, 'last> Keeper<'a, 'last> {
 }
 
 /// The finding about a file whose last good version is used.
-fn finding(invalid: &Content) -> Diagnostic {
+fn finding(invalid: &SkillContent) -> Diagnostic {
     let errors = invalid.parsed().diagnostics.iter();
     let mut errors = errors.filter(|finding| finding.is_error());
     let Some(first) = errors.next() else {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use grove_catalog::agents::Agents;
 use grove_catalog::chains::Chains;
-use grove_catalog::eligibility::Facts;
+use grove_catalog::eligibility::MachineFacts;
 use grove_catalog::hosts::{self, Host};
-use grove_catalog::resolve::Rules;
-use grove_catalog::root::{Root, Source};
+use grove_catalog::resolve::SkillRules;
+use grove_catalog::root::{Root, RootSource};
 use grove_catalog::snapshot::Snapshot;
 use grove_fs::probe_walk::{Counts, Layout, LinkedFiles};
 use grove_fs::programs;
@@ -399,8 +399,8 @@ impl Library {
         diagnostics.append(&mut plan.diagnostics);
         diagnostics.extend(self.notices.iter().cloned());
         let source = match view {
-            View::Folders(_) => Source::User,
-            View::Own | View::Host(_) => Source::Extra,
+            View::Folders(_) => RootSource::User,
+            View::Own | View::Host(_) => RootSource::Extra,
         };
         let everything = SkillPath::of_all(brought.values());
         let lists = brought.values().chain([&everything]);
@@ -419,7 +419,7 @@ impl Library {
             .collect();
         self.walk(&all, &scan, &mut diagnostics);
         let shared = (Arc::new(settings), Arc::new(self.facts()));
-        let rules = host.as_ref().map_or(Rules::GROVE, Rules::of);
+        let rules = host.as_ref().map_or(SkillRules::GROVE, SkillRules::of);
         let inputs = |plan: &Plan| {
             let planned = plan.roots.iter().filter(|planned| planned.exists);
             let loaded = planned.clone().filter_map(|planned| {
@@ -477,10 +477,10 @@ impl Library {
     }
 
     /// Looks for the programs and variables that some skill asks for, and no others.
-    fn facts(&self) -> Facts {
-        let mut facts = Facts {
+    fn facts(&self) -> MachineFacts {
+        let mut facts = MachineFacts {
             os: self.environment.os.clone(),
-            ..Facts::default()
+            ..MachineFacts::default()
         };
         let variables = &self.environment.variables;
         let search_path = variables.get(environment_variables::PATH);
@@ -548,7 +548,7 @@ fn scan_for(settings: &Settings, host: Option<&Host>, lifted: bool) -> Scan {
     }
 }
 
-fn layout_of(scan: &hosts::Scan) -> Layout {
+fn layout_of(scan: &hosts::ScanRules) -> Layout {
     Layout {
         root_file: scan.root_file,
         flat_files: scan.flat_files,
@@ -557,9 +557,9 @@ fn layout_of(scan: &hosts::Scan) -> Layout {
         declared: false,
         node_modules: scan.node_modules,
         linked_files: match scan.linked_files {
-            hosts::LinkedFiles::Follow => LinkedFiles::Follow,
-            hosts::LinkedFiles::Skip => LinkedFiles::Skip,
-            hosts::LinkedFiles::Inside => LinkedFiles::Inside,
+            hosts::LinkedFileRule::Follow => LinkedFiles::Follow,
+            hosts::LinkedFileRule::Skip => LinkedFiles::Skip,
+            hosts::LinkedFileRule::Inside => LinkedFiles::Inside,
         },
         ignore_files: if scan.ignore_files {
             &[".gitignore", ".ignore", ".fdignore"]

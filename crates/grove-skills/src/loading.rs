@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use grove_catalog::Digest;
-use grove_catalog::content::Content;
+use grove_catalog::content::SkillContent;
 use grove_catalog::folder_content::SkillFolders;
-use grove_catalog::identity::{self, Layout};
+use grove_catalog::identity::{self, SkillLayout};
 use grove_catalog::ignore_rules::IgnoreRules;
-use grove_catalog::resolve::Candidate;
+use grove_catalog::resolve::SkillCandidate;
 use grove_catalog::root::Root;
-use grove_catalog::trust::Trust;
+use grove_catalog::trust::RootTrust;
 use grove_fs::probe_walk::{
     self, Below, Counts, Found, IgnoreFile, LimitsHit, Links, Place, Probe, Problem, Sighting,
     Trouble, Visitor, Walk, WalkOptions,
@@ -36,7 +36,7 @@ const MAX_ENTRIES: usize = 200_000;
 #[derive(Debug, Default)]
 pub(crate) struct LoadedRoot {
     /// The skills, each with root number zero: a root does not know its place among other roots.
-    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) candidates: Vec<SkillCandidate>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The requirements of its skills, to be looked up on the machine.
     pub(crate) requirements: Vec<Requirements>,
@@ -118,7 +118,7 @@ fn load_with(
         max_levels: grove_catalog::tree::MAX_LEVELS,
     };
     // Pinned content is judged as it is: what was seen and what is there now must not be mixed.
-    let keeps = scan.keep_good && planned.root.trust == Trust::Trusted;
+    let keeps = scan.keep_good && planned.root.trust == RootTrust::Trusted;
     let last_good = LastGood::new(last.filter(|_| keeps).map(Arc::as_ref));
     let reader = SkillFileReader {
         root: &planned.root.path,
@@ -163,10 +163,10 @@ fn load_with(
 fn folders(
     planned: &PlannedRoot,
     scan: &Scan,
-    candidates: &[Candidate],
+    candidates: &[SkillCandidate],
     folder_cache: &mut FolderCache,
 ) -> Option<Arc<SkillFolders>> {
-    let is_pinned = matches!(planned.root.trust, Trust::Pinned { .. });
+    let is_pinned = matches!(planned.root.trust, RootTrust::Pinned { .. });
     (scan.all_folders || is_pinned).then(|| folder_cache.look(planned, candidates))
 }
 
@@ -206,7 +206,7 @@ impl LoadedRoot {
     /// The root with the folders that its trust has to be compared with.
     pub(crate) fn judged_root(&self, root: &Root) -> Root {
         let mut root = root.clone();
-        if let Trust::Pinned { folders, .. } = &mut root.trust {
+        if let RootTrust::Pinned { folders, .. } = &mut root.trust {
             *folders = Arc::clone(&self.folders);
         }
         root
@@ -316,9 +316,9 @@ impl Visitor for SkillFileReader<'_, '_> {
         let content = match parse_within(bytes, self.limit) {
             Ok(parsed) => {
                 let digest = self.pinned.then(|| Digest::of(bytes));
-                Content::new(fingerprint(bytes), digest, stamp.size, parsed)
+                SkillContent::new(fingerprint(bytes), digest, stamp.size, parsed)
             }
-            Err(finding) => Content::new(0, None, stamp.size, ParsedSkill::refused(finding)),
+            Err(finding) => SkillContent::new(0, None, stamp.size, ParsedSkill::refused(finding)),
         };
         let known = Known {
             stamp: *stamp,
@@ -436,9 +436,9 @@ fn gather(
     loaded
 }
 
-fn candidate<T>(root: &Path, found: &Found<T>, content: Arc<Content>) -> Candidate {
+fn candidate<T>(root: &Path, found: &Found<T>, content: Arc<SkillContent>) -> SkillCandidate {
     let layout = layout_of(found.place);
-    Candidate {
+    SkillCandidate {
         root: 0,
         layout,
         id: identity::id(layout, Arc::clone(&found.path), root),
@@ -449,16 +449,16 @@ fn candidate<T>(root: &Path, found: &Found<T>, content: Arc<Content>) -> Candida
     }
 }
 
-fn layout_of(place: Place) -> Layout {
+fn layout_of(place: Place) -> SkillLayout {
     match place {
-        Place::Root => Layout::Root,
-        Place::Flat => Layout::Flat,
-        Place::Folder => Layout::Folder,
+        Place::Root => SkillLayout::Root,
+        Place::Flat => SkillLayout::Flat,
+        Place::Folder => SkillLayout::Folder,
     }
 }
 
-fn refused(finding: Diagnostic) -> Arc<Content> {
-    Arc::new(Content::new(0, None, 0, ParsedSkill::refused(finding)))
+fn refused(finding: Diagnostic) -> Arc<SkillContent> {
+    Arc::new(SkillContent::new(0, None, 0, ParsedSkill::refused(finding)))
 }
 
 pub(crate) fn unopened(error: &FsError, links: Links) -> Diagnostic {

@@ -22,9 +22,9 @@ use std::time::Duration;
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::chains::{Chain, Chains};
 use grove_catalog::entry::{Entries, Entry};
-use grove_catalog::overrides::Overridden;
+use grove_catalog::overrides::OverriddenField;
 use grove_catalog::snapshot::Skill;
-use grove_catalog::state::{Reason, State};
+use grove_catalog::state::{EntryState, StateReason};
 use grove_catalog::{models, prompt};
 use grove_fs::files;
 use grove_fs::lock::Lock;
@@ -72,9 +72,9 @@ pub struct Changed {
     /// Set if anything is different now.
     pub changed: bool,
     /// Its state now, if it is there.
-    pub state: Option<State>,
+    pub state: Option<EntryState>,
     /// The reasons for that state.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<StateReason>,
     /// Further notes for the person.
     pub notes: Vec<String>,
     /// Warnings that the person should look at.
@@ -119,7 +119,7 @@ trait Managed: Entry {
     }
 
     /// The fields that are not as its file has them.
-    fn overridden(&self) -> &[Overridden] {
+    fn overridden(&self) -> &[OverriddenField] {
         &[]
     }
 
@@ -422,7 +422,7 @@ impl Manager {
     }
 
     /// Warnings about names that an agent's fields lead to.
-    fn doubts(&self, file: &grove_spec::agent::Agent, location: &Path) -> Vec<Diagnostic> {
+    fn doubts(&self, file: &grove_spec::agent::AgentFile, location: &Path) -> Vec<Diagnostic> {
         let mut doubts = Vec::new();
         let agents = self.agents();
         let own = |agent: &&Agent| agents.location(agent) != location;

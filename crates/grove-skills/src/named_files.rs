@@ -6,7 +6,7 @@
 use std::path::{Component, Path};
 
 use grove_catalog::Digest;
-use grove_catalog::definitions::Rest;
+use grove_catalog::definitions::NamedTextFile;
 use grove_fs::files;
 use grove_fs::held_folder::HeldFolder;
 use grove_fs::probe_walk::Links;
@@ -30,10 +30,10 @@ pub(crate) fn read(planned: &PlannedRoot, bytes: &[u8]) -> NamedFiles {
 }
 
 /// The file that another one with this digest names, if it was read.
-pub(crate) fn rest(named_in: Digest, named: &NamedFiles, written: &str) -> Option<Rest> {
+pub(crate) fn rest(named_in: Digest, named: &NamedFiles, written: &str) -> Option<NamedTextFile> {
     let file = named.get(written)?;
     let bytes = file.content.as_ref().ok()?;
-    Some(Rest {
+    Some(NamedTextFile {
         path: file.path.clone(),
         written: written.to_owned(),
         digest: Digest::of(bytes),
@@ -60,7 +60,7 @@ pub(crate) fn own_digest(planned: &PlannedRoot, bytes: &[u8], named: &NamedFiles
 }
 
 /// The digest of what a file and the rest of it say together.
-pub(crate) fn digest(own: Digest, rest: Option<&Rest>) -> Digest {
+pub(crate) fn digest(own: Digest, rest: Option<&NamedTextFile>) -> Digest {
     let Some(rest) = rest else {
         return own;
     };

@@ -10,8 +10,8 @@ mod search;
 
 use std::path::{Path, PathBuf};
 
-use grove_catalog::trust::Trust;
-use grove_catalog::{Digest, Source};
+use grove_catalog::trust::RootTrust;
+use grove_catalog::{Digest, RootSource};
 use grove_fs::trust_store::TrustStore;
 use grove_spec::Diagnostic;
 use grove_spec::agent::AgentFormat;
@@ -75,10 +75,10 @@ pub(crate) struct NamedSkills {
 
 impl NamedSkills {
     /// The source that the folders have.
-    pub(crate) const fn source(&self) -> Source {
+    pub(crate) const fn source(&self) -> RootSource {
         match self.project {
-            Some(_) => Source::Project,
-            None => Source::User,
+            Some(_) => RootSource::Project,
+            None => RootSource::User,
         }
     }
 }
@@ -111,7 +111,7 @@ pub struct GivenPlace {
     pub chosen: Option<FolderChoice>,
     pub(crate) format: AgentFormat,
     pub(crate) children_only: bool,
-    pub(crate) trust: Trust,
+    pub(crate) trust: RootTrust,
     below: String,
 }
 

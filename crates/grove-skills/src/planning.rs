@@ -7,8 +7,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use grove_catalog::hosts::{self, Host, HostRoot, Levels, NamedFolders};
-use grove_catalog::root::{Family, Root, Source, Standing, make_labels_unique};
+use grove_catalog::hosts::{self, FolderLevels, Host, HostRoot, NamedFolders};
+use grove_catalog::root::{Root, RootOwner, RootRank, RootSource, make_labels_unique};
 use grove_fs::files;
 use grove_fs::probe_walk::{Links, RootFolder};
 use grove_spec::agent::AgentFormat;
@@ -124,7 +124,7 @@ pub(crate) fn plan(kind: EntryKind, world: &World, view: &View) -> Plan {
 fn exactly(folders: &[PathBuf]) -> Plan {
     let mut plan = Plan::default();
     for (order, folder) in folders.iter().enumerate() {
-        plan.push_given(folder.clone(), order, Source::User);
+        plan.push_given(folder.clone(), order, RootSource::User);
     }
     plan.finish()
 }
@@ -169,7 +169,7 @@ pub(crate) fn own(kind: EntryKind, world: &World) -> Plan {
     };
     let compat = |in_project: bool| {
         let roots = hosts.iter().flat_map(|host| host_folders(kind, host));
-        roots.filter(move |root| root.compat && (root.source == Source::Project) == in_project)
+        roots.filter(move |root| root.compat && (root.source == RootSource::Project) == in_project)
     };
     let folders: &[PathBuf] = if scope.has_project() {
         &project.folders
@@ -192,20 +192,26 @@ pub(crate) fn own(kind: EntryKind, world: &World) -> Plan {
         let others = compat(false).flat_map(|root| host_paths(environment, root));
         for path in own.chain(others) {
             let shown = below(&path, home);
-            let standing = Standing {
-                family: family_of(&shown),
-                ..Standing::of(Source::User)
+            let standing = RootRank {
+                owner: family_of(&shown),
+                ..RootRank::of(RootSource::User)
             };
-            let root = Root::new(Source::User, &shown, path);
-            plan.push(Root { standing, ..root }, None);
+            let root = Root::new(RootSource::User, &shown, path);
+            plan.push(
+                Root {
+                    rank: standing,
+                    ..root
+                },
+                None,
+            );
         }
     }
     plan.named_folders(&of_user, world);
     let managed = environment.data.join(kind.word());
-    plan.push(Root::new(Source::Managed, kind.word(), managed), None);
+    plan.push(Root::new(RootSource::Managed, kind.word(), managed), None);
     let extra = extra_folders(kind, environment, settings).into_iter();
     for (order, path) in extra.enumerate() {
-        plan.push_given(path, order, Source::Extra);
+        plan.push_given(path, order, RootSource::Extra);
     }
     plan.packages(kind, &world.packages);
     let is_nowhere = environment.data.starts_with(Environment::NOWHERE);
@@ -213,7 +219,7 @@ pub(crate) fn own(kind: EntryKind, world: &World) -> Plan {
     let bundled = has_bundled.then(|| bundled::folder(kind, environment));
     match bundled.flatten() {
         None => {}
-        Some(Ok(path)) => plan.push(Root::new(Source::Bundled, kind.word(), path), None),
+        Some(Ok(path)) => plan.push(Root::new(RootSource::Bundled, kind.word(), path), None),
         Some(Err(error)) => {
             plan.diagnostics
                 .push(file_error(Code::RootUnreadable, &error));
@@ -260,7 +266,7 @@ fn of_host(world: &World, host: &Host) -> Plan {
         if root.unless_env.as_ref().is_some_and(is_set) {
             continue;
         }
-        if root.source == Source::Project {
+        if root.source == RootSource::Project {
             plan.project_root_of_host(host, root, project);
         } else {
             plan.fixed_root_of_host(host, root, environment);
@@ -276,9 +282,9 @@ fn of_host(world: &World, host: &Host) -> Plan {
 
 impl Plan {
     /// The same plan with folders added to the extra ones, or to exactly these.
-    pub(crate) fn with_added(mut self, folders: &[PathBuf], source: Source) -> Self {
+    pub(crate) fn with_added(mut self, folders: &[PathBuf], source: RootSource) -> Self {
         let known = self.roots.iter().filter(|it| it.root.source == source);
-        let orders = known.map(|it| it.root.standing.order as usize + 1);
+        let orders = known.map(|it| it.root.rank.order as usize + 1);
         let next = orders.max().unwrap_or(0);
         for (order, folder) in folders.iter().enumerate() {
             self.push_given(folder.clone(), next + order, source);
@@ -294,13 +300,13 @@ impl Plan {
             let path_of_root = folder.join(path);
             let shown = below(&path_of_root, project.outermost().unwrap_or(folder));
             let root = Root {
-                standing: Standing {
+                rank: RootRank {
                     distance: small(distance),
-                    family: family_of(path),
-                    ..Standing::of(Source::Project)
+                    owner: family_of(path),
+                    ..RootRank::of(RootSource::Project)
                 },
                 trust: trust.of_root(&path_of_root),
-                ..Root::new(Source::Project, &shown, path_of_root)
+                ..Root::new(RootSource::Project, &shown, path_of_root)
             };
             self.push(root, Some(folder.to_path_buf()));
             any |= self.roots.last().is_some_and(|planned| planned.exists);
@@ -312,8 +318,8 @@ impl Plan {
     /// A host's root in the folders of a project.
     fn project_root_of_host(&mut self, host: &Host, root: &HostRoot, project: &Project) {
         let levels = match root.levels {
-            Levels::All => project.folders.len(),
-            Levels::Working => 1,
+            FolderLevels::All => project.folders.len(),
+            FolderLevels::Working => 1,
         };
         for (distance, folder) in project.folders.iter().enumerate().take(levels) {
             let path = folder.join(&root.path);
@@ -323,7 +329,7 @@ impl Plan {
             } else {
                 0
             };
-            let standing = Standing {
+            let standing = RootRank {
                 distance: small(nearness),
                 ..self.next_standing(host, root.source)
             };
@@ -344,13 +350,13 @@ impl Plan {
     }
 
     /// The standing on the host's own ladder of a root that comes after all so far.
-    fn next_standing(&self, host: &Host, source: Source) -> Standing {
+    fn next_standing(&self, host: &Host, source: RootSource) -> RootRank {
         let mut ladder = host.identity.order.iter();
         let step = ladder.position(|known| *known == source);
-        Standing {
+        RootRank {
             step: small(step.unwrap_or(usize::MAX)),
             order: small(self.roots.len()),
-            ..Standing::of(source)
+            ..RootRank::of(source)
         }
     }
 
@@ -359,11 +365,11 @@ impl Plan {
         root: &HostRoot,
         path: PathBuf,
         shown: &str,
-        standing: Standing,
+        standing: RootRank,
         base: Option<PathBuf>,
     ) {
         let planned = Root {
-            standing,
+            rank: standing,
             ..Root::new(root.source, shown, path)
         };
         self.add(PlannedRoot {
@@ -373,12 +379,12 @@ impl Plan {
     }
 
     /// Adds a folder that was named: if it is not there, a finding says so.
-    fn push_given(&mut self, folder: PathBuf, order: usize, source: Source) {
+    fn push_given(&mut self, folder: PathBuf, order: usize, source: RootSource) {
         let name = folder.file_name().unwrap_or(folder.as_os_str());
         let name = name.to_string_lossy().into_owned();
-        let standing = Standing {
+        let standing = RootRank {
             order: small(order),
-            ..Standing::of(source)
+            ..RootRank::of(source)
         };
         if !files::is_folder(&folder) {
             let (code, message) = if files::is_there(&folder) {
@@ -390,7 +396,13 @@ impl Plan {
                 .push(Diagnostic::new(code, message).in_file(&folder));
         }
         let root = Root::new(source, &name, folder);
-        self.push(Root { standing, ..root }, None);
+        self.push(
+            Root {
+                rank: standing,
+                ..root
+            },
+            None,
+        );
     }
 
     fn push(&mut self, root: Root, base: Option<PathBuf>) {
@@ -442,10 +454,10 @@ fn package_root(order: usize, package: &Package, given: &GivenPlace) -> PlannedR
     let root = Root {
         label: given.label(package),
         path: given.path.clone(),
-        source: Source::Package,
-        standing: Standing {
+        source: RootSource::Package,
+        rank: RootRank {
             order: small(order),
-            ..Standing::of(Source::Package)
+            ..RootRank::of(RootSource::Package)
         },
         trust: given.trust.clone(),
     };
@@ -526,12 +538,12 @@ fn below(path: &Path, folder: &Path) -> String {
 }
 
 /// The family of hosts that a relative path belongs to.
-fn family_of(path: &str) -> Family {
+fn family_of(path: &str) -> RootOwner {
     let path = path.trim_start_matches(".config/");
     match path.split('/').next().unwrap_or(path) {
-        ".grove" => Family::Grove,
-        ".agents" => Family::Agents,
-        other => Family::Host(other.to_owned()),
+        ".grove" => RootOwner::Grove,
+        ".agents" => RootOwner::Agents,
+        other => RootOwner::Host(other.to_owned()),
     }
 }
 
@@ -542,10 +554,13 @@ mod tests {
     #[test]
     fn families_by_folder() {
         for (path, family) in [
-            (".grove/skills", Family::Grove),
-            (".agents/skills", Family::Agents),
-            (".claude/skills", Family::Host(".claude".into())),
-            (".config/opencode/skills", Family::Host("opencode".into())),
+            (".grove/skills", RootOwner::Grove),
+            (".agents/skills", RootOwner::Agents),
+            (".claude/skills", RootOwner::Host(".claude".into())),
+            (
+                ".config/opencode/skills",
+                RootOwner::Host("opencode".into()),
+            ),
         ] {
             assert_eq!(family_of(path), family);
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_catalog::Digest;
-use grove_catalog::trust::{self, Trust};
+use grove_catalog::trust::{self, RootTrust};
 use grove_fs::files;
 use grove_fs::trust_store::{Grant, GrantRefusal, Lookup, TrustStore};
 use grove_spec::{Code, Diagnostic};
@@ -179,15 +179,15 @@ impl FolderTrust {
     }
 
     /// The trust of a root in the folder.
-    pub(crate) fn of_root(&self, root: &Path) -> Trust {
+    pub(crate) fn of_root(&self, root: &Path) -> RootTrust {
         match &self.grant {
-            None => Trust::Untrusted,
+            None => RootTrust::Untrusted,
             Some(grant) => {
                 if let Some(by) = &self.named_anew {
-                    return Trust::NamedAnew { by: by.clone() };
+                    return RootTrust::NamedAnew { by: by.clone() };
                 }
                 if grant.follow {
-                    return Trust::Trusted;
+                    return RootTrust::Trusted;
                 }
                 let below = root
                     .strip_prefix(&grant.path)
@@ -198,7 +198,7 @@ impl FolderTrust {
                     "" => String::new(),
                     below => format!("{below}/"),
                 };
-                Trust::Pinned {
+                RootTrust::Pinned {
                     pins: Arc::clone(&grant.pins),
                     prefix,
                     folders: Arc::default(),

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::Digest;
 use grove_catalog::agents::{Agent, Agents};
-use grove_catalog::catalog::{self, Budget, IndexFile, LocationAlias, Style};
-use grove_catalog::prompt::{self, Base, BlockKind, Instructions, Own, Prompt, Read};
+use grove_catalog::catalog::{self, CatalogBudget, CatalogStyle, IndexFile, LocationAlias};
+use grove_catalog::prompt::{
+    self, BasePrompt, InstructionFile, Prompt, PromptAgent, PromptPartKind, PromptSkill,
+};
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_fs::FsError;
 use grove_spec::agent::{AgentFormat, PromptMode, SkillInjection};
@@ -39,7 +41,7 @@ pub struct PromptOptions {
     /// Characters that the skills may take; none means what the settings say.
     pub budget: Option<usize>,
     /// The prompt of the program that runs the agent.
-    pub base: Option<Base>,
+    pub base: Option<BasePrompt>,
     /// The agent as it was asked for; none means by its name.
     pub asked: Option<String>,
     /// Skills in place of those that the agent names.
@@ -79,11 +81,11 @@ pub(crate) fn own_of<'a>(
     format: AgentFormat,
     location: &'a Path,
     source: &'a str,
-) -> Option<Own<'a>> {
+) -> Option<PromptAgent<'a>> {
     let content = agent.content.as_ref()?;
     let mut overridden = agent.overridden.iter();
     let skills = overridden.find(|set| set.field.as_str() == "skills");
-    let own = Own {
+    let own = PromptAgent {
         name: &agent.name,
         agent: &content.parsed.agent,
         format,
@@ -96,7 +98,7 @@ pub(crate) fn own_of<'a>(
         named_in: skills.map_or(location, |set| &set.origin.file),
     };
     Some(match &agent.own_text {
-        Some(other) => Own {
+        Some(other) => PromptAgent {
             file: &other.file,
             digest: other.digest,
             body: &other.text,
@@ -198,7 +200,7 @@ pub(crate) fn choose(
     sources: &Sources,
     (agent, named): (&Agent, Option<&[String]>),
     location: &Path,
-) -> prompt::Chosen {
+) -> prompt::ChosenSkills {
     let path = sources.skill_path(location);
     let mut first = path.map_or_else(Vec::new, |path| path.folders.clone());
     let package = sources.agents.package_of(agent);
@@ -228,14 +230,14 @@ pub(crate) fn read(
     files: &SkillFiles,
     snapshot: &Snapshot,
     skills: &[usize],
-) -> Result<Vec<Read>, PromptError> {
+) -> Result<Vec<PromptSkill>, PromptError> {
     let one = |at: usize| {
         let skill = snapshot.skills.get(at)?;
         let bytes = files.read(skill)?;
         let digest = Digest::of(&bytes);
         let text = String::from_utf8(bytes).ok()?;
         let body = text.get(skill.content.parsed().body_offset..)?.to_owned();
-        Some(Read {
+        Some(PromptSkill {
             skill: at,
             body,
             digest,
@@ -256,10 +258,10 @@ pub(crate) fn read(
 /// Adds the project's instructions if the agent inherits them, and gives them back for comparison with the base prompt.
 fn project_instructions(
     world: &World,
-    own: &Own<'_>,
+    own: &PromptAgent<'_>,
     options: &PromptOptions,
     made: &mut Prompt,
-) -> Vec<Instructions> {
+) -> Vec<InstructionFile> {
     let inherited = own.agent.inherit_project_context;
     let is_cut_out = own.agent.system_prompt_mode == PromptMode::Append && options.base.is_some();
     if !inherited && !is_cut_out {
@@ -279,7 +281,7 @@ fn project_instructions(
 fn skill_folders(skills: &Snapshot, made: &AgentPrompt) -> Vec<PathBuf> {
     let Prompt { active, listed, .. } = &made.prompt;
     let mut blocks = made.prompt.blocks.iter();
-    let has_catalog = blocks.any(|block| block.kind == BlockKind::Catalog);
+    let has_catalog = blocks.any(|block| block.kind == PromptPartKind::Catalog);
     let is_told = |skill: &&Skill| {
         let address = skills.address(skill);
         let is_in_catalog = has_catalog && skill.model_invocable();
@@ -305,12 +307,12 @@ fn inherit_catalog(world: &World, settings: &Settings, skills: &Snapshot, made: 
         return made.prompt.warnings.push(finding);
     };
     let limits = &settings.limits;
-    let budget = Budget::chars(limits.prompt_chars.count(), limits.prompt_skills.count());
+    let budget = CatalogBudget::chars(limits.prompt_chars.count(), limits.prompt_skills.count());
     let exclude = [made.prompt.active.as_slice(), &made.prompt.listed].concat();
     let catalog = catalog::catalog(
         skills,
-        &catalog::Request {
-            style: Style::Xml,
+        &catalog::CatalogRequest {
+            style: CatalogStyle::Xml,
             budget,
             home: environment.home.as_deref(),
             index_dir: &index_dir,

@@ -174,9 +174,9 @@ pub enum ReadRefusal {
 /// A skill's folder below its root; none for a flat file.
 pub(crate) fn folder_of(skill: &Skill) -> Option<&str> {
     match skill.place.layout {
-        identity::Layout::Flat => None,
-        identity::Layout::Root => Some(""),
-        identity::Layout::Folder => Some(skill.id()),
+        identity::SkillLayout::Flat => None,
+        identity::SkillLayout::Root => Some(""),
+        identity::SkillLayout::Folder => Some(skill.id()),
     }
 }
 
@@ -192,8 +192,8 @@ fn folders_below(
             "" => other.id(),
             folder => other.id().strip_prefix(folder)?.strip_prefix('/')?,
         };
-        let theirs =
-            other.place.root == skill.place.root && other.place.layout == identity::Layout::Folder;
+        let theirs = other.place.root == skill.place.root
+            && other.place.layout == identity::SkillLayout::Folder;
         (theirs && wanted(other)).then(|| inside.to_owned())
     };
     snapshot.skills.iter().filter_map(below).collect()

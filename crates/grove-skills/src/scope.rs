@@ -1,6 +1,6 @@
 //! The scope of a look for agents and chains.
 
-use grove_catalog::Source;
+use grove_catalog::RootSource;
 use grove_spec::config::LayerScope;
 
 use crate::planning::PlannedRoot;
@@ -22,10 +22,10 @@ impl Scope {
     pub(crate) fn has(self, planned: &PlannedRoot) -> bool {
         let given_by = planned.package.as_ref();
         match planned.root.source {
-            Source::Bundled => true,
-            Source::Package => self != Self::User || !given_by.is_some_and(|it| it.is_projects),
-            Source::Project => self != Self::User,
-            Source::User | Source::Managed | Source::Extra => self != Self::Project,
+            RootSource::Bundled => true,
+            RootSource::Package => self != Self::User || !given_by.is_some_and(|it| it.is_projects),
+            RootSource::Project => self != Self::User,
+            RootSource::User | RootSource::Managed | RootSource::Extra => self != Self::Project,
         }
     }
 

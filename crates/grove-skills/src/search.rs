@@ -19,13 +19,14 @@ mod indexing;
 
 use std::sync::Arc;
 
-use grove_catalog::search::confusable::{self, Confusable};
-use grove_catalog::search::{self, Damaged, Index};
+use grove_catalog::search::confusable::{self, ConfusableSkills};
+use grove_catalog::search::{self, DamagedIndex, SearchIndex};
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::{Code, Diagnostic};
 
 pub use grove_catalog::search::{
-    Audience, Field, Fit, Hit, MAX_LIMIT, Query, Reason, anything_fits,
+    MAX_LIMIT, MatchedWord, SearchAudience, SearchField, SearchFit, SearchHit, SearchQuery,
+    anything_fits,
 };
 
 use crate::library::{Library, Look, LookAgain};
@@ -40,7 +41,7 @@ pub struct Found {
     /// The snapshot that was searched.
     pub snapshot: Arc<Snapshot>,
     /// The skills, best first.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<SearchHit>,
     /// The findings made on the way.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -48,13 +49,13 @@ pub struct Found {
 /// Searches, and keeps the index of the last snapshot for the next search.
 #[derive(Debug, Default)]
 pub struct Searcher {
-    index: Option<Index>,
+    index: Option<SearchIndex>,
     read: usize,
 }
 
 impl Searcher {
     /// Looks, and searches what was found.
-    pub fn search(&mut self, library: &mut Library, query: &Query<'_>) -> Found {
+    pub fn search(&mut self, library: &mut Library, query: &SearchQuery<'_>) -> Found {
         let look = library.look();
         self.search_in(library, &look, query)
     }
@@ -64,7 +65,7 @@ impl Searcher {
         &mut self,
         library: &mut impl LookAgain,
         look: &Look,
-        query: &Query<'_>,
+        query: &SearchQuery<'_>,
     ) -> Found {
         let (snapshot, hits, diagnostics) = self.steady(library, look, |snapshot, index| {
             search::search(snapshot, index, query)
@@ -81,7 +82,7 @@ impl Searcher {
         &mut self,
         library: &mut Library,
         look: &Look,
-    ) -> (Arc<Snapshot>, Confusable, Vec<Diagnostic>) {
+    ) -> (Arc<Snapshot>, ConfusableSkills, Vec<Diagnostic>) {
         self.steady(library, look, |snapshot, index| {
             confusable::find(snapshot, index)
         })
@@ -97,13 +98,13 @@ impl Searcher {
         &mut self,
         library: &mut impl LookAgain,
         look: &Look,
-        ask: impl Fn(&Snapshot, &Index) -> Result<T, Damaged>,
+        ask: impl Fn(&Snapshot, &SearchIndex) -> Result<T, DamagedIndex>,
     ) -> (Arc<Snapshot>, T, Vec<Diagnostic>) {
         let mut look = look.clone();
         let mut all = Vec::new();
         for attempt in 1..=ATTEMPTS {
             let last = attempt == ATTEMPTS;
-            let ask = |index: &Index| ask(&look.snapshot, index);
+            let ask = |index: &SearchIndex| ask(&look.snapshot, index);
             let (answer, diagnostics) = self.with_index(&look, last, ask);
             all.extend(diagnostics);
             if let Some(answer) = answer {
@@ -123,13 +124,13 @@ impl Searcher {
         &mut self,
         look: &Look,
         last: bool,
-        ask: impl Fn(&Index) -> Result<T, Damaged>,
+        ask: impl Fn(&SearchIndex) -> Result<T, DamagedIndex>,
     ) -> (Option<T>, Vec<Diagnostic>) {
         let mut diagnostics = Vec::new();
         self.read = 0;
         let snapshot = &look.snapshot;
         let file = index_file::path(look);
-        let holds = |index: &Index| index.digest() == digest_of(snapshot);
+        let holds = |index: &SearchIndex| index.digest() == digest_of(snapshot);
         if !self.index.as_ref().is_some_and(holds) {
             let (stored, damaged) = index_file::open(file.as_deref());
             if damaged {
@@ -163,7 +164,7 @@ impl Searcher {
         {
             diagnostics.push(file_error(Code::CacheUnwritable, &error));
         }
-        self.index = Index::open(bytes);
+        self.index = SearchIndex::open(bytes);
         let answer = self.index.as_ref().and_then(|index| ask(index).ok());
         if !is_whole {
             // The next search has to look at those files again.

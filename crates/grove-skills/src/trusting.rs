@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_catalog::Digest;
-use grove_catalog::trust::{self, Trust};
+use grove_catalog::trust::{self, RootTrust};
 use grove_fs::approvals::Approvals;
 use grove_fs::trust_store::{Grant, Lookup, Pins, TrustStore};
 use grove_fs::{FsError, files};
@@ -364,11 +364,11 @@ fn existing(folder: &Path) -> Result<PathBuf, TrustError> {
 }
 
 /// The word for the trust in a project folder, for display.
-pub fn describe(trust: &Trust) -> &'static str {
+pub fn describe(trust: &RootTrust) -> &'static str {
     match trust {
-        Trust::Trusted => "trusted",
-        Trust::Untrusted | Trust::NotByHost { .. } => "untrusted",
-        Trust::Pinned { .. } => "trusted as seen",
-        Trust::NamedAnew { .. } => "named anew",
+        RootTrust::Trusted => "trusted",
+        RootTrust::Untrusted | RootTrust::NotByHost { .. } => "untrusted",
+        RootTrust::Pinned { .. } => "trusted as seen",
+        RootTrust::NamedAnew { .. } => "named anew",
     }
 }

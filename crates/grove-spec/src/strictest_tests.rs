@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use crate::agent::fields::FieldRow;
 use crate::agent::formats::{self, AgentFormat};
-use crate::agent::{self, Agent};
+use crate::agent::{self, AgentFile};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::malformed_values::ValueShape::Nothing;
@@ -590,5 +590,5 @@ fn an_agent_of_opencode_that_is_switched_off_by_a_slip_stays_off() {
             .parsed;
         assert_eq!(parsed.agent.is_disabled, is_off, "{value}");
     }
-    assert!(!Agent::default().is_disabled);
+    assert!(!AgentFile::default().is_disabled);
 }

@@ -11,7 +11,7 @@ mod name_words;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::identity::Layout;
+use crate::identity::SkillLayout;
 use crate::snapshot::{Skill, Snapshot};
 
 use super::group_key;
@@ -32,7 +32,7 @@ const MOST: usize = 12;
 
 /// The kind of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind<'a> {
+pub(crate) enum ForestNodeKind<'a> {
     /// A skill, by its index in the snapshot; with children it is a branch.
     Skill(usize),
     /// Skills that belong together.
@@ -48,8 +48,8 @@ pub(crate) enum Kind<'a> {
 
 /// A node that can become an entry.
 #[derive(Debug)]
-pub(crate) struct Node<'a> {
-    pub(crate) kind: Kind<'a>,
+pub(crate) struct ForestNode<'a> {
+    pub(crate) kind: ForestNodeKind<'a>,
     pub(crate) parent: Option<NodeId>,
     /// In the order of their first skills.
     pub(crate) children: Vec<NodeId>,
@@ -66,7 +66,7 @@ pub(crate) struct Node<'a> {
 /// All nodes. Skills come right after [`EVERYTHING`], in the order of skills: source after source, name, id.
 #[derive(Debug)]
 pub(crate) struct Forest<'a> {
-    pub(crate) nodes: Vec<Node<'a>>,
+    pub(crate) nodes: Vec<ForestNode<'a>>,
     /// The nodes that are reached from [`EVERYTHING`], each after its children.
     pub(crate) bottom_up: Vec<NodeId>,
     node_of: Vec<Option<NodeId>>,
@@ -81,7 +81,7 @@ pub(crate) struct Forest<'a> {
 
 /// The wishes of a request that change the forest of a snapshot.
 #[derive(Debug, Default)]
-pub(crate) struct Wishes<'r> {
+pub(crate) struct ForestOptions<'r> {
     /// Addresses of skills that the reader already has.
     pub(crate) exclude: &'r [String],
     /// Names, ids or addresses of skills that stand outside of their branch.
@@ -91,7 +91,7 @@ pub(crate) struct Wishes<'r> {
 }
 
 impl<'a> Forest<'a> {
-    pub(crate) fn of(snapshot: &'a Snapshot, wishes: &Wishes<'_>) -> Self {
+    pub(crate) fn of(snapshot: &'a Snapshot, wishes: &ForestOptions<'_>) -> Self {
         let mut forest = Self {
             // One group in eight nodes is more than most libraries have.
             nodes: Vec::with_capacity(snapshot.skills.len() * 8 / 7 + 1),
@@ -126,8 +126,8 @@ impl<'a> Forest<'a> {
 
     pub(crate) fn skill(&self, id: NodeId) -> Option<usize> {
         match self.nodes[id].kind {
-            Kind::Skill(skill) => Some(skill),
-            Kind::Group { .. } => None,
+            ForestNodeKind::Skill(skill) => Some(skill),
+            ForestNodeKind::Group { .. } => None,
         }
     }
 
@@ -146,8 +146,8 @@ impl<'a> Forest<'a> {
     pub(crate) fn key(&self, snapshot: &Snapshot, id: NodeId) -> String {
         match &self.nodes[id].kind {
             _ if id == EVERYTHING => String::new(),
-            Kind::Skill(skill) => snapshot.address(&snapshot.skills[*skill]),
-            Kind::Group { root, path, part } => {
+            ForestNodeKind::Skill(skill) => snapshot.address(&snapshot.skills[*skill]),
+            ForestNodeKind::Group { root, path, part } => {
                 let root = root.and_then(|root| snapshot.roots.get(root));
                 group_key(&path_of(path, part), root.map_or("", |root| &root.label))
             }
@@ -157,8 +157,8 @@ impl<'a> Forest<'a> {
     /// Returns the name of a node. A group's name ends in a slash, which no skill's does.
     pub(crate) fn name(&self, snapshot: &Snapshot, id: NodeId) -> String {
         match &self.nodes[id].kind {
-            Kind::Skill(_) => shown_name(self.names[id]).into_owned(),
-            Kind::Group { root, path, part } => {
+            ForestNodeKind::Skill(_) => shown_name(self.names[id]).into_owned(),
+            ForestNodeKind::Group { root, path, part } => {
                 let path = self.below_common_folder(*root, path);
                 if path.is_empty() && part.is_empty() {
                     let root = root.and_then(|root| snapshot.roots.get(root));
@@ -179,18 +179,18 @@ impl<'a> Forest<'a> {
     /// Returns the name of a node for the entry of the group around it, where the path is known already.
     pub(crate) fn label(&self, snapshot: &Snapshot, id: NodeId) -> Cow<'_, str> {
         match &self.nodes[id].kind {
-            Kind::Skill(_) => shown_name(self.names[id]),
-            Kind::Group { path, part, .. } if !path.is_empty() || !part.is_empty() => {
+            ForestNodeKind::Skill(_) => shown_name(self.names[id]),
+            ForestNodeKind::Group { path, part, .. } if !path.is_empty() || !part.is_empty() => {
                 let part = part.trim_end_matches('/');
                 let whole = if part.is_empty() { path } else { part };
                 shown_name(whole.rsplit('/').next().unwrap_or(whole))
             }
-            Kind::Group { .. } => self.name(snapshot, id).into(),
+            ForestNodeKind::Group { .. } => self.name(snapshot, id).into(),
         }
     }
 
     /// Makes a node of every skill that may be shown, in the order of skills.
-    fn add_skills(&mut self, snapshot: &'a Snapshot, wishes: &Wishes<'_>) {
+    fn add_skills(&mut self, snapshot: &'a Snapshot, wishes: &ForestOptions<'_>) {
         let is_excluded = |skill: &Skill| {
             !wishes.exclude.is_empty() && wishes.exclude.contains(&snapshot.address(skill))
         };
@@ -202,7 +202,7 @@ impl<'a> Forest<'a> {
             {
                 continue;
             }
-            let standing = snapshot.root_of(skill).map(|root| &root.standing);
+            let standing = snapshot.root_of(skill).map(|root| &root.rank);
             let (step, distance) = standing.map_or((0, 0), |of| (of.step, of.distance));
             let source = (u64::from(step) << 32) | u64::from(distance);
             let name = skill.name();
@@ -215,8 +215,8 @@ impl<'a> Forest<'a> {
             by_number.then_with(|| name.cmp(name_b))
         });
         for (id, (_, _, name, at)) in skills.into_iter().enumerate() {
-            self.nodes.push(Node {
-                kind: Kind::Skill(at),
+            self.nodes.push(ForestNode {
+                kind: ForestNodeKind::Skill(at),
                 parent: None,
                 children: Vec::new(),
                 n_skills: 1,
@@ -230,7 +230,7 @@ impl<'a> Forest<'a> {
     }
 
     /// Puts every skill below its branch or into its folder, making the folders.
-    fn hang(&mut self, snapshot: &'a Snapshot, wishes: &Wishes<'_>) {
+    fn hang(&mut self, snapshot: &'a Snapshot, wishes: &ForestOptions<'_>) {
         let mut folders: BTreeMap<(usize, &'a str), NodeId> = BTreeMap::new();
         let mut last: Option<((usize, &'a str), NodeId)> = None;
         for (at, skill) in snapshot.skills.iter().enumerate() {
@@ -325,7 +325,7 @@ impl<'a> Forest<'a> {
             children = std::mem::take(&mut self.nodes[only].children);
         }
         children.sort_unstable_by_key(|child| self.nodes[*child].first);
-        let Kind::Group { root, path, .. } = self.nodes[id].kind else {
+        let ForestNodeKind::Group { root, path, .. } = self.nodes[id].kind else {
             return;
         };
         let first = children.first().map(|first| self.nodes[*first].first);
@@ -398,9 +398,9 @@ pub(crate) fn is_named(snapshot: &Snapshot, skill: &Skill, list: &[String]) -> b
     list.iter().any(bears)
 }
 
-fn group(root: Option<usize>, path: &str, part: String) -> Node<'_> {
-    Node {
-        kind: Kind::Group { root, path, part },
+fn group(root: Option<usize>, path: &str, part: String) -> ForestNode<'_> {
+    ForestNode {
+        kind: ForestNodeKind::Group { root, path, part },
         parent: None,
         children: Vec::new(),
         n_skills: 0,
@@ -432,8 +432,8 @@ fn folder_of<'a>(snapshot: &'a Snapshot, at: usize, skill: &'a Skill) -> (usize,
     let above = above.filter_map(|above| snapshot.skills.get(above));
     let top = above.filter(around).last().unwrap_or(skill);
     let path = match top.place.layout {
-        Layout::Root => "",
-        Layout::Flat | Layout::Folder => {
+        SkillLayout::Root => "",
+        SkillLayout::Flat | SkillLayout::Folder => {
             let parts = top.place.id.rsplit_once('/');
             parts.map_or("", |(folder, _)| folder)
         }

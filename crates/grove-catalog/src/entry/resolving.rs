@@ -12,11 +12,11 @@ use crate::digest::{Digest, append_field};
 use crate::hosts::SameNameRule;
 use crate::rank;
 use crate::root::Root;
-use crate::state::{Reason, State};
-use crate::trust::{self, Trust};
+use crate::state::{EntryState, StateReason};
+use crate::trust::{self, RootTrust};
 
 /// A file that was found in a root, before anything is decided about it.
-pub(crate) trait FoundFile {
+pub(crate) trait Candidate {
     /// Index of its root.
     fn root(&self) -> usize;
 
@@ -57,7 +57,7 @@ pub(crate) struct Unranked<E> {
 
 impl<E: Entry> Unranked<E> {
     /// Judges each file by itself. A file that is reached by several paths is one entry, at the best usable place.
-    pub(crate) fn new<F: FoundFile>(
+    pub(crate) fn new<F: Candidate>(
         mut roots: Vec<Root>,
         mut files: Vec<F>,
         mut judge: impl FnMut(&[Root], F) -> E,
@@ -85,12 +85,12 @@ impl<E: Entry> Unranked<E> {
 /// Returns the state of a file with errors.
 pub(crate) fn invalid<'a>(
     findings: impl IntoIterator<Item = &'a Diagnostic>,
-) -> Option<(State, Vec<Reason>)> {
+) -> Option<(EntryState, Vec<StateReason>)> {
     let errors = findings.into_iter().filter(|finding| finding.is_error());
-    let reasons: Vec<Reason> = errors
-        .map(|error| Reason::new(error.code.as_str(), &*error.message, error.help_text()))
+    let reasons: Vec<StateReason> = errors
+        .map(|error| StateReason::new(error.code.as_str(), &*error.message, error.help_text()))
         .collect();
-    (!reasons.is_empty()).then_some((State::Invalid, reasons))
+    (!reasons.is_empty()).then_some((EntryState::Invalid, reasons))
 }
 
 /// Returns the state of an entry that may not be used before a person has reviewed it. Each of its files was pinned by
@@ -99,8 +99,8 @@ pub(crate) fn untrusted<P: AsRef<str>, D: Borrow<Digest>>(
     root: &Root,
     kind: EntryKind,
     files: impl IntoIterator<Item = (P, Option<D>)>,
-) -> Option<(State, Vec<Reason>)> {
-    if root.trust == Trust::Trusted {
+) -> Option<(EntryState, Vec<StateReason>)> {
+    if root.trust == RootTrust::Trusted {
         return None;
     }
     let (state, reason) = files.into_iter().find_map(|(path, digest)| {
@@ -135,7 +135,7 @@ pub(crate) fn digest_fields<E: Entry>(roots: &[Root], all: &[E]) -> Vec<u8> {
 }
 
 /// Puts the strongest root first and files in the order of roots.
-fn sort_by_strength<F: FoundFile>(roots: &mut Vec<Root>, files: &mut [F]) {
+fn sort_by_strength<F: Candidate>(roots: &mut Vec<Root>, files: &mut [F]) {
     let mut sorted: Vec<(usize, Root)> = std::mem::take(roots).into_iter().enumerate().collect();
     sorted.sort_by(|(_, a), (_, b)| rank::stronger_first(a, b));
     let mut place = vec![0; sorted.len()];
@@ -162,7 +162,7 @@ fn sort_by_strength<F: FoundFile>(roots: &mut Vec<Root>, files: &mut [F]) {
 /// Indexes of files that are one file; the flag is set if a link leads to that path.
 type PathsToOneFile = Vec<Vec<(usize, bool)>>;
 
-fn paths_to_one_file<F: FoundFile>(files: &[F]) -> PathsToOneFile {
+fn paths_to_one_file<F: Candidate>(files: &[F]) -> PathsToOneFile {
     // Comparing inode numbers alone is much cheaper, and shows in the usual case that no file is met twice.
     let inodes = files.iter().filter_map(|file| Some(file.file()?.1));
     let mut inodes: Vec<u64> = inodes.collect();

@@ -6,17 +6,17 @@ use grove_spec::agent::{AgentFormat, SkillInjection, print};
 use grove_spec::yaml::YamlEntry;
 use grove_spec::{Code, Diagnostic, Position, Severity};
 
-use super::{Job, Source, models};
+use super::{ExportJob, ExportSource, models};
 
 /// Returns the keys for the host's file, and adds findings about those that have no place in it.
 pub(super) fn translate(
-    job: &Job<'_>,
-    source: &Source<'_>,
+    job: &ExportJob<'_>,
+    source: &ExportSource<'_>,
     name: &str,
     skills: &[String],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<YamlEntry> {
-    let mut writer = Writer {
+    let mut writer = KeyWriter {
         job,
         source,
         diagnostics,
@@ -53,14 +53,14 @@ pub(super) fn translate(
     writer.entries
 }
 
-pub(super) struct Writer<'a, 'b> {
-    pub(super) job: &'a Job<'a>,
-    pub(super) source: &'a Source<'a>,
+pub(super) struct KeyWriter<'a, 'b> {
+    pub(super) job: &'a ExportJob<'a>,
+    pub(super) source: &'a ExportSource<'a>,
     pub(super) diagnostics: &'b mut Vec<Diagnostic>,
     pub(super) entries: Vec<YamlEntry>,
 }
 
-impl Writer<'_, '_> {
+impl KeyWriter<'_, '_> {
     /// Writes Grove's own format: everything as it is, except for names that come from other hosts.
     fn native(&mut self, skills: &[String]) {
         let mut agent = self.source.agent.clone();

@@ -9,10 +9,10 @@ use grove_spec::text::one_line;
 use grove_spec::yaml::YamlEntry;
 use grove_spec::{Code, Diagnostic};
 
-use super::keys::Writer;
+use super::keys::KeyWriter;
 use super::powers::quoted;
 
-impl Writer<'_, '_> {
+impl KeyWriter<'_, '_> {
     /// Returns a key of the host's own as it may be written.
     pub(super) fn shrunk(&mut self, entry: YamlEntry) -> Option<YamlEntry> {
         if !self.source.is_packaged {

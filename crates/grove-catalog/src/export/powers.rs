@@ -10,15 +10,15 @@ use grove_spec::agent::{AgentFormat, print};
 use grove_spec::yaml::YamlEntry;
 use grove_spec::{Position, Severity};
 
-use super::keys::Writer;
-use super::tools::{self, Vocabulary};
+use super::keys::KeyWriter;
+use super::tools::{self, ToolNames};
 
 /// Tools with which an agent changes something.
 pub(crate) const CHANGING: [&str; 3] = ["write", "edit", "bash"];
 
 /// The powers of an agent.
-struct Powers {
-    vocabulary: Vocabulary,
+struct AgentPowers {
+    vocabulary: ToolNames,
     /// The tools that it has, by the names of its own file; none for the usual ones.
     allowed: Option<Vec<String>>,
     /// Tools that it must not have, by Grove's names.
@@ -29,7 +29,7 @@ struct Powers {
     tools: Option<Position>,
 }
 
-impl Writer<'_, '_> {
+impl KeyWriter<'_, '_> {
     /// Writes the keys for the agent's powers.
     pub(super) fn powers(&mut self) {
         let powers = self.own_powers();
@@ -83,9 +83,9 @@ impl Writer<'_, '_> {
     }
 
     /// Returns the powers that the agent's own file gives. The host that it was written for gets the keys instead.
-    fn own_powers(&mut self) -> Powers {
-        let mut powers = Powers {
-            vocabulary: Vocabulary::of(self.source.format),
+    fn own_powers(&mut self) -> AgentPowers {
+        let mut powers = AgentPowers {
+            vocabulary: ToolNames::of(self.source.format),
             allowed: self.source.agent.tools.clone(),
             denied: BTreeSet::new(),
             key: None,
@@ -109,7 +109,7 @@ impl Writer<'_, '_> {
 
     fn restrict(
         &mut self,
-        powers: &mut Powers,
+        powers: &mut AgentPowers,
         entry: &YamlEntry,
         denied: DeniedTools,
         mut is_whole: bool,
@@ -156,7 +156,7 @@ impl Writer<'_, '_> {
     }
 
     /// Returns tools by the host's names, with one that reads if the agent has skills to read.
-    fn translated(&mut self, powers: &Powers, own: &[String]) -> Vec<String> {
+    fn translated(&mut self, powers: &AgentPowers, own: &[String]) -> Vec<String> {
         let export = &self.job.rules.export;
         let tools = powers.vocabulary.translate(own, export, &powers.denied);
         self.unmapped_tools(powers, &tools.unmapped);
@@ -176,14 +176,14 @@ impl Writer<'_, '_> {
         names
     }
 
-    fn denied_names(&mut self, powers: &Powers) -> Vec<String> {
+    fn denied_names(&mut self, powers: &AgentPowers) -> Vec<String> {
         let tools = tools::denied(&powers.denied, &self.job.rules.export);
         self.still_there(powers, &tools.unmapped);
         tools.names
     }
 
     /// `OpenCode` has one permission for every tool that writes into files.
-    fn one_switch_for_editing(&mut self, powers: &Powers) {
+    fn one_switch_for_editing(&mut self, powers: &AgentPowers) {
         let [writes, edits] = ["write", "edit"].map(|tool| powers.denied.contains(tool));
         if writes != edits {
             let message = format!(
@@ -195,7 +195,7 @@ impl Writer<'_, '_> {
     }
 
     /// Returns all tools but the denied ones, for a host that has no list of denied tools.
-    fn those_left(&mut self, powers: &Powers) -> Vec<String> {
+    fn those_left(&mut self, powers: &AgentPowers) -> Vec<String> {
         let left = tools::others(&powers.denied, &self.job.rules.export);
         let message = format!(
             "{} has no list of tools that an agent must not have, so agent `{}` has these alone: {}",
@@ -208,7 +208,7 @@ impl Writer<'_, '_> {
     }
 
     /// Codex has no list of tools; `sandbox_mode` keeps an agent from changing anything.
-    fn sandbox(&mut self, powers: &Powers, own: &[String]) {
+    fn sandbox(&mut self, powers: &AgentPowers, own: &[String]) {
         let (mut unmapped, mut changes) = (Vec::new(), false);
         for tool in own {
             let names = powers.vocabulary.own(tool).names;
@@ -230,7 +230,7 @@ impl Writer<'_, '_> {
     }
 
     /// Denies tools to Codex, which can only keep an agent from changing anything.
-    fn denied_by_sandbox(&mut self, powers: &Powers) {
+    fn denied_by_sandbox(&mut self, powers: &AgentPowers) {
         let denies = |tool: &str| powers.denied.contains(tool);
         let is_read_only = denies("write") && denies("edit");
         let still_there: Vec<String> = powers
@@ -252,7 +252,7 @@ impl Writer<'_, '_> {
     }
 
     /// Adds `sandbox_mode` with a warning, as Codex may use the caller's if another agent calls this one.
-    fn read_only(&mut self, powers: &Powers, more: &str) {
+    fn read_only(&mut self, powers: &AgentPowers, more: &str) {
         self.entries.push(print::text("sandbox_mode", "read-only"));
         let message = format!(
             "{} has no list of tools; agent `{}` may read and not change{more}, by `sandbox_mode`, in whose place \
@@ -262,7 +262,7 @@ impl Writer<'_, '_> {
         self.say(message, Severity::Warning, powers.place());
     }
 
-    fn unmapped_tools(&mut self, powers: &Powers, unmapped: &[String]) {
+    fn unmapped_tools(&mut self, powers: &AgentPowers, unmapped: &[String]) {
         if unmapped.is_empty() {
             return;
         }
@@ -276,7 +276,7 @@ impl Writer<'_, '_> {
     }
 
     /// Warns about tools that the agent must not have and that the host cannot deny.
-    fn still_there(&mut self, powers: &Powers, tools: &[String]) {
+    fn still_there(&mut self, powers: &AgentPowers, tools: &[String]) {
         if tools.is_empty() {
             return;
         }
@@ -291,7 +291,7 @@ impl Writer<'_, '_> {
     }
 }
 
-impl Powers {
+impl AgentPowers {
     fn place(&self) -> Option<Position> {
         let key = self.key.as_ref().map(|(_, position)| *position);
         key.or(self.tools)

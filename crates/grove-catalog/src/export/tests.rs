@@ -6,16 +6,16 @@ const AGENT: &str = "---\nname: reviewer\npackage: team\ndescription: 'Reviews: 
     model: anthropic/claude-x\nthinking: high\noutput: report.md\nfallbackModels: a, b\nown: kept\n---\n\n\
     Review \\ with \"care\".\n";
 
-fn exported(text: &str, host: &str) -> (File, Vec<Diagnostic>) {
+fn exported(text: &str, host: &str) -> (HostFile, Vec<Diagnostic>) {
     let rules = AgentRules::by_name(host).unwrap();
     let parsed = agent::parse(text);
-    let job = Job {
+    let job = ExportJob {
         title: "The host",
         rules: &rules,
         inline: false,
         budget: usize::MAX,
     };
-    let source = Source {
+    let source = ExportSource {
         name: "team.reviewer",
         address: Some("reviewer@user:.grove/agents"),
         agent: &parsed.agent,
@@ -177,7 +177,7 @@ fn a_text_over_the_limit_of_a_host_is_said() {
 #[test]
 fn a_branch_leads_to_its_children() {
     let text = "---\nname: office\ndescription: d\n---\nChoose.";
-    let child = |name, description| Child { name, description };
+    let child = |name, description| ChildSkill { name, description };
     let children = [child("sheets", Some("About\nsheets.")), child("mail", None)];
     let made = skill_text(text, "office@user:skills", &children).unwrap();
     assert_eq!(

@@ -22,7 +22,7 @@ pub(super) const DOCUMENT: usize = 16 + 8 + 4 + FIELDS * 4;
 
 /// The head of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct IndexHead {
     pub(super) documents: u32,
     /// Words as they are written; they come first.
     pub(super) words: u32,
@@ -33,7 +33,7 @@ pub(super) struct Head {
     pub(super) entries: Range<usize>,
 }
 
-impl Head {
+impl IndexHead {
     /// Returns a whole file: the head before its parts.
     pub(super) fn before(&self, parts: [&[u8]; 3]) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.entries.end);

@@ -13,7 +13,7 @@ const NEARLY: f32 = 6.0;
 const MAX_NAME: usize = 200;
 
 /// A query as a name.
-pub(super) struct AsName {
+pub(super) struct NameQuery {
     typed: String,
     /// Set if it can be an address.
     has_label: bool,
@@ -25,7 +25,7 @@ pub(super) struct AsName {
     errors: usize,
 }
 
-impl AsName {
+impl NameQuery {
     pub(super) fn of(query: &str) -> Option<Self> {
         let typed = query.trim().trim_start_matches('/');
         if typed.is_empty() || typed.len() > MAX_NAME {

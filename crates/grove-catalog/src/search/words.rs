@@ -66,19 +66,21 @@ fn run_of_letters(run: &str, after: &str, buffer: &mut String, each: &mut dyn Fn
 
 /// Finds where the parts of an identifier end: `parseHTTPRequest2` has `parse`, `HTTP`, `Request` and `2`.
 fn boundaries(run: &str) -> impl Iterator<Item = usize> + '_ {
-    let mut kinds = run.char_indices().map(|(at, c)| (at, Kind::of(c)));
+    let mut kinds = run.char_indices().map(|(at, c)| (at, LetterKind::of(c)));
     let mut before = kinds.next().map(|(_, kind)| kind);
-    let next = run.char_indices().skip(2).map(|(_, c)| Kind::of(c));
+    let next = run.char_indices().skip(2).map(|(_, c)| LetterKind::of(c));
     let mut next = next.map(Some).chain([None]);
     std::iter::from_fn(move || {
         for (at, kind) in kinds.by_ref() {
             let last = before.replace(kind);
             let following = next.next().flatten();
             let begins = match (last, kind) {
-                (Some(Kind::Lower | Kind::Digit), Kind::Upper) => true,
+                (Some(LetterKind::Lower | LetterKind::Digit), LetterKind::Upper) => true,
                 // The last capital of several belongs to the word after it.
-                (Some(Kind::Upper), Kind::Upper) => following == Some(Kind::Lower),
-                (Some(a), b) => (a == Kind::Digit) != (b == Kind::Digit),
+                (Some(LetterKind::Upper), LetterKind::Upper) => {
+                    following == Some(LetterKind::Lower)
+                }
+                (Some(a), b) => (a == LetterKind::Digit) != (b == LetterKind::Digit),
                 (None, _) => false,
             };
             if begins {
@@ -90,13 +92,13 @@ fn boundaries(run: &str) -> impl Iterator<Item = usize> + '_ {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LetterKind {
     Upper,
     Lower,
     Digit,
 }
 
-impl Kind {
+impl LetterKind {
     fn of(c: char) -> Self {
         if c.is_uppercase() {
             Self::Upper

@@ -14,12 +14,12 @@ use grove_spec::text::first_names;
 use grove_spec::{Code, Diagnostic};
 
 use super::places::{
-    Places, all_places, child_paths, children_folder, in_children_folder, path_below, places,
-    spoken_of,
+    Places, all_places, child_paths, children_folder, in_children_folder, mentioned_paths,
+    path_below, places,
 };
-use super::shared_words::Words;
-use super::{MAX_LEVELS, Tree};
-use crate::identity::{self, Layout};
+use super::shared_words::ListedWords;
+use super::{MAX_LEVELS, SkillTree};
+use crate::identity::{self, SkillLayout};
 use crate::root::Root;
 use crate::snapshot::Skill;
 
@@ -29,7 +29,11 @@ const FEW: usize = 3;
 /// Builds the tree and gives each skill the findings about its declarations.
 ///
 /// The findings of discovery name children that are there and were not read: these are not missing.
-pub(crate) fn declared_tree(skills: &mut [Skill], roots: &[Root], found: &[Diagnostic]) -> Tree {
+pub(crate) fn declared_tree(
+    skills: &mut [Skill],
+    roots: &[Root],
+    found: &[Diagnostic],
+) -> SkillTree {
     let declaring: Vec<usize> = (0..skills.len())
         .filter(|at| {
             skills
@@ -38,12 +42,12 @@ pub(crate) fn declared_tree(skills: &mut [Skill], roots: &[Root], found: &[Diagn
         })
         .collect();
     if declaring.is_empty() {
-        return Tree::default();
+        return SkillTree::default();
     }
     let mut builder = TreeBuilder {
         skills,
         roots,
-        spoken_of: spoken_of(found),
+        mentioned: mentioned_paths(found),
         places: places(skills),
         names: BTreeMap::new(),
         ids: BTreeMap::new(),
@@ -77,7 +81,7 @@ struct TreeBuilder<'a> {
     skills: &'a [Skill],
     roots: &'a [Root],
     /// The paths that earlier findings name.
-    spoken_of: BTreeSet<PathBuf>,
+    mentioned: BTreeSet<PathBuf>,
     places: Places<'a>,
     /// The skills of each root by name and by id, once a parent has to be found.
     names: BTreeMap<(usize, Cow<'a, str>), Vec<usize>>,
@@ -102,7 +106,7 @@ impl<'a> TreeBuilder<'a> {
         let Some(skill) = self.skills.get(branch) else {
             return;
         };
-        if all_places(skill).all(|place| place.layout == Layout::Flat) {
+        if all_places(skill).all(|place| place.layout == SkillLayout::Flat) {
             let message =
                 "a flat file has no folder of its own, so its children are not looked for";
             let help =
@@ -122,7 +126,7 @@ impl<'a> TreeBuilder<'a> {
                 twice.push(name.clone());
             } else if let Some(child) = self.child(skill, name) {
                 self.claim(child, branch, branch);
-            } else if !self.is_spoken_of(skill, name) {
+            } else if !self.is_mentioned(skill, name) {
                 missing.push(name.clone());
             }
         }
@@ -172,7 +176,7 @@ impl<'a> TreeBuilder<'a> {
     }
 
     /// Returns true if a declared child was met and could not be used, for which there is another finding.
-    fn is_spoken_of(&self, branch: &Skill, name: &str) -> bool {
+    fn is_mentioned(&self, branch: &Skill, name: &str) -> bool {
         all_places(branch).any(|place| {
             let paths = child_paths(place, name).into_iter().flatten();
             let folder = children_folder(place);
@@ -181,7 +185,7 @@ impl<'a> TreeBuilder<'a> {
             paths
                 .chain(folder)
                 .chain([file])
-                .any(|path| root.is_some_and(|root| self.spoken_of.contains(&root.join(path))))
+                .any(|path| root.is_some_and(|root| self.mentioned.contains(&root.join(path))))
         })
     }
 
@@ -314,14 +318,14 @@ impl<'a> TreeBuilder<'a> {
         }
     }
 
-    fn tree(&self) -> Tree {
-        Tree::of(self.accepted.iter().filter_map(|child| {
+    fn tree(&self) -> SkillTree {
+        SkillTree::of(self.accepted.iter().filter_map(|child| {
             let parent = self.parents.get(*child).copied().flatten()?;
             Some((*child, parent))
         }))
     }
 
-    fn judge_branches(&mut self, tree: &Tree) {
+    fn judge_branches(&mut self, tree: &SkillTree) {
         for branch in tree.branches() {
             let children = tree.children(branch);
             let declared = self.declared.get(&branch).copied().unwrap_or(0);
@@ -342,14 +346,14 @@ impl<'a> TreeBuilder<'a> {
         else {
             return;
         };
-        let words = Words::of(parent.name(), description);
+        let words = ListedWords::of(parent.name(), description);
         let hidden: Vec<String> = children
             .iter()
             .filter_map(|at| self.skills.get(*at))
             .filter(|child| child.content.flags().valid)
             .filter(|child| {
                 let description = child.description().unwrap_or_default();
-                !words.meet(&Words::of(child.name(), description))
+                !words.meet(&ListedWords::of(child.name(), description))
             })
             .map(|child| child.name().to_owned())
             .collect();

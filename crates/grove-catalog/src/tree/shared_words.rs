@@ -14,13 +14,13 @@ const LONG: usize = 4;
 const MAX_WORDS: usize = 2_000;
 
 /// The words that a list shows of a skill.
-pub(super) struct Words {
+pub(super) struct ListedWords {
     name: BTreeSet<String>,
     all: BTreeSet<String>,
     is_spaced: bool,
 }
 
-impl Words {
+impl ListedWords {
     pub(super) fn of(name: &str, description: &str) -> Self {
         let name_words: BTreeSet<String> = stems(name).collect();
         let all = stems(description).chain(name_words.iter().cloned());
@@ -112,7 +112,7 @@ mod tests {
             (("書類", "文書を扱う"), ("pdf", "PDFを読む")),
         ] {
             assert!(
-                Words::of(parent.0, parent.1).meet(&Words::of(child.0, child.1)),
+                ListedWords::of(parent.0, parent.1).meet(&ListedWords::of(child.0, child.1)),
                 "{parent:?} {child:?}"
             );
         }
@@ -141,7 +141,7 @@ mod tests {
             (("web", "Do it as one"), ("sql", "Run it as one")),
         ] {
             assert!(
-                !Words::of(parent.0, parent.1).meet(&Words::of(child.0, child.1)),
+                !ListedWords::of(parent.0, parent.1).meet(&ListedWords::of(child.0, child.1)),
                 "{parent:?} {child:?}"
             );
         }

@@ -1,9 +1,9 @@
 //! The contract of a child's work, and the child that reviews it.
 
-use grove_catalog::root::Source;
+use grove_catalog::root::RootSource;
 use grove_plan::{AuthorFacts, Check, Contract, Inputs, PlannedTask};
 use grove_spec::acceptance::Acceptance;
-use grove_spec::agent::Agent as AgentFile;
+use grove_spec::agent::AgentFile;
 use grove_spec::chain::ChainTask;
 use serde_json::json;
 
@@ -18,7 +18,7 @@ impl ChildResolver<'_> {
         &self,
         task: &ChainTask,
         file: &AgentFile,
-        of_agent: Option<Source>,
+        of_agent: Option<RootSource>,
         author: &AuthorFacts,
     ) -> Result<Option<Contract>, EngineError> {
         let typed = self.typed_acceptance()?;

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
-use grove_catalog::root::Source;
+use grove_catalog::root::RootSource;
 use grove_exec::Program;
 use grove_plan::{AttentionLimits, AuthorFacts, Control, Limits, NodeId, PlannedTask};
 use grove_runs::{
@@ -16,7 +16,7 @@ use grove_runs::{
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt_at};
 use grove_skills::run_rules::RunRules;
 use grove_skills::{Environment, Library, Look};
-use grove_spec::agent::{Agent as AgentFile, OutputFile, OutputMode, foreign_runner};
+use grove_spec::agent::{AgentFile, OutputFile, OutputMode, foreign_runner};
 use grove_spec::chain::{ChainTask, OnEmpty};
 use grove_spec::config::Settings;
 use grove_spec::text::one_line;
@@ -330,7 +330,7 @@ impl ChildResolver<'_> {
         &self,
         command: &str,
         is_asked: bool,
-        of_agent: Option<Source>,
+        of_agent: Option<RootSource>,
     ) -> Result<(), EngineError> {
         let is_strange = if is_asked {
             let of_chain = self.order.request.chain_name.is_some();
@@ -609,6 +609,9 @@ fn location_aliases(made: &AgentPrompt) -> BTreeMap<String, PathBuf> {
 }
 
 /// Returns true if the person or the machine's administrator wrote it.
-pub(crate) const fn is_own(source: Source) -> bool {
-    matches!(source, Source::User | Source::Managed | Source::Bundled)
+pub(crate) const fn is_own(source: RootSource) -> bool {
+    matches!(
+        source,
+        RootSource::User | RootSource::Managed | RootSource::Bundled
+    )
 }

@@ -3,7 +3,7 @@
 use grove_plan::{NodeId, Parent, PlannedTask};
 use grove_runs::{ForkError, history, is_own};
 use grove_skills::Environment;
-use grove_spec::agent::{Agent as AgentFile, ContextMode};
+use grove_spec::agent::{AgentFile, ContextMode};
 use serde_json::Value;
 
 use super::children::ChildResolver;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_catalog::root::Source;
+use grove_catalog::root::RootSource;
 use grove_plan::Request as RunRequest;
 use grove_skills::Look;
 use grove_spec::chain::{ChainTask, OutputSchema};
@@ -17,7 +17,7 @@ const MAX_SCHEMA: u64 = 256_000;
 
 /// The file of a chain that was asked for by its name.
 pub(crate) struct SavedChain {
-    pub(crate) source: Source,
+    pub(crate) source: RootSource,
     folder: PathBuf,
 }
 

@@ -3,15 +3,15 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use grove_catalog::agent_catalog::{AskedAgents, agent_catalog};
+use grove_catalog::agent_catalog::{AgentListOptions, agent_catalog};
 use grove_catalog::agents::Agent;
 use grove_catalog::definitions::{Defined, Definition};
 use grove_catalog::entry::{Entries, Entry as _};
 use grove_catalog::report::count_sources;
-use grove_catalog::root::Source;
+use grove_catalog::root::RootSource;
 use grove_skills::managing::{ChainAsks, Changed, Created, Manager, NewChain, Renaming};
 use grove_skills::{Environment, Library, Look, Parts, Request};
-use grove_spec::agent::Agent as AgentFile;
+use grove_spec::agent::AgentFile;
 use grove_spec::agent::compose::FileEdit;
 use grove_spec::chain::print::step_json;
 use grove_spec::config::LayerScope;
@@ -62,14 +62,14 @@ pub(crate) fn agents(
     let look = look(engine.environment_in(said)?, Parts::AGENTS);
     let agents = &look.snapshot.agents;
     let scope = match said.text("scope")? {
-        Some("user") => Some(Source::User),
-        Some("project") => Some(Source::Project),
+        Some("user") => Some(RootSource::User),
+        Some("project") => Some(RootSource::Project),
         _ => None,
     };
     let source = |agent: &Agent| agents.roots.get(agent.root).map(|root| root.source);
     let is_meant = |agent: &Agent| scope.is_none_or(|scope| source(agent) == Some(scope));
     let settings = &look.world.settings.settings;
-    let asked = AskedAgents {
+    let asked = AgentListOptions {
         bytes: settings.limits.agent_list_bytes.count(),
         group,
         task: said.text("task")?,
@@ -124,7 +124,7 @@ fn doctor(there: Environment) -> String {
     let look = look(there, Parts::ALL);
     let (snapshot, world) = (&look.snapshot, &look.world);
     let mut text = String::new();
-    let mut counts = |noun: &str, counts: Vec<(Source, grove_catalog::report::StateCounts)>| {
+    let mut counts = |noun: &str, counts: Vec<(RootSource, grove_catalog::report::StateCounts)>| {
         for (source, states) in counts {
             let total: usize = states.values().sum();
             let states = states.iter().map(|(state, n)| format!("{n} {state}"));

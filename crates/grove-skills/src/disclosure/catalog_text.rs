@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::catalog::{
-    Budget, Catalog, CatalogNow, KnownSkills, Request, Style, catalog, update, within_tokens,
+    Catalog, CatalogBudget, CatalogNow, CatalogRequest, CatalogStyle, KnownSkills, catalog, update,
+    within_tokens,
 };
-use grove_catalog::disclosure::Session;
+use grove_catalog::disclosure::DisclosureSession;
 use grove_catalog::snapshot::Snapshot;
 use grove_spec::{Code, Diagnostic};
 
@@ -18,9 +19,9 @@ use crate::troubles::file_error;
 #[derive(Debug, Clone)]
 pub struct CatalogOptions {
     /// The style that it is written in.
-    pub style: Style,
+    pub style: CatalogStyle,
     /// The room that it may take.
-    pub budget: Budget,
+    pub budget: CatalogBudget,
     /// The folder for index files; the one in the cache folder by default.
     pub index_dir: Option<PathBuf>,
     /// A number of tokens and the function that counts them, in place of the budget's size.
@@ -83,7 +84,7 @@ impl Disclosure<'_> {
     /// The catalog for a model. Nothing is written or remembered when not even the shortest text keeps the budget.
     pub fn catalog(&self, asked: &CatalogOptions) -> Result<ConversationCatalog, DisclosureError> {
         let snapshot = &self.look.snapshot;
-        let tell = |session: &mut Session| {
+        let tell = |session: &mut DisclosureSession| {
             let made = self.plan(snapshot, asked, session);
             if !asked.holds(&made) {
                 return Err(DisclosureError::TooSmall(Box::new(made)));
@@ -133,11 +134,16 @@ impl Disclosure<'_> {
         Ok(catalog_files::write_index(&folder, &made.index)?)
     }
 
-    fn plan(&self, snapshot: &Snapshot, asked: &CatalogOptions, session: &Session) -> Catalog {
+    fn plan(
+        &self,
+        snapshot: &Snapshot,
+        asked: &CatalogOptions,
+        session: &DisclosureSession,
+    ) -> Catalog {
         let environment = &self.look.world.environment;
         let index_dir = asked.index_dir.clone();
         let index_dir = index_dir.or_else(|| catalog_files::index_dir(environment));
-        let request = Request {
+        let request = CatalogRequest {
             style: asked.style,
             budget: asked.budget,
             home: environment.home.as_deref(),

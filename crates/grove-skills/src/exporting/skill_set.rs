@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use grove_catalog::export::{self, Child, Named};
+use grove_catalog::export::{self, AgentSkill, ChildSkill};
 use grove_catalog::hosts::ExportRules;
 use grove_catalog::identity;
-use grove_catalog::prompt::Chosen;
+use grove_catalog::prompt::ChosenSkills;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_spec::{Code, Diagnostic, generated};
 
@@ -48,7 +48,7 @@ impl<'a> SkillSet<'a> {
     }
 
     /// Replaces the numbers of skills that an agent chose by their numbers among the skills of all agents.
-    pub(super) fn name_among_all(&self, offered: &Snapshot, chosen: &mut Chosen) {
+    pub(super) fn name_among_all(&self, offered: &Snapshot, chosen: &mut ChosenSkills) {
         if std::ptr::eq(offered, self.snapshot) {
             return;
         }
@@ -131,9 +131,9 @@ impl<'a> SkillSet<'a> {
         children.filter(usable).collect()
     }
 
-    fn shown_children(&self, at: usize) -> Vec<Child<'_>> {
+    fn shown_children(&self, at: usize) -> Vec<ChildSkill<'_>> {
         let one = |child: usize| {
-            Some(Child {
+            Some(ChildSkill {
                 name: self.names.get(&child)?,
                 description: self.skill(child)?.description(),
             })
@@ -142,9 +142,9 @@ impl<'a> SkillSet<'a> {
     }
 
     /// Skills with their names at the host.
-    pub(super) fn named<'b>(&'b self, kept: &'b [(usize, String)]) -> Vec<Named<'b>> {
+    pub(super) fn named<'b>(&'b self, kept: &'b [(usize, String)]) -> Vec<AgentSkill<'b>> {
         let one = |(at, body): &'b (usize, String)| {
-            Some(Named {
+            Some(AgentSkill {
                 skill: self.skill(*at)?,
                 name: self.names.get(at)?,
                 body,

@@ -64,7 +64,7 @@ fn compare(
     }
 }
 
-fn place(skill: &Skill) -> (&str, grove_catalog::identity::Layout) {
+fn place(skill: &Skill) -> (&str, grove_catalog::identity::SkillLayout) {
     (skill.id(), skill.place.layout)
 }
 

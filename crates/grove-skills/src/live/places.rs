@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_catalog::hosts::{Host, NamedFolders};
-use grove_catalog::identity::{self, Layout};
+use grove_catalog::identity::{self, SkillLayout};
 use grove_fs::files::{link_target, link_targets};
 use grove_fs::stamp::fingerprint;
 use grove_fs::watch::{Change, Interest, Sighting, Wanted};
@@ -207,7 +207,7 @@ impl Places {
                 wanted.add(&root.join(folder), &Interest::Everything);
             }
             let in_folders = loaded.candidates.iter();
-            for skill in in_folders.filter(|skill| skill.layout == Layout::Folder) {
+            for skill in in_folders.filter(|skill| skill.layout == SkillLayout::Folder) {
                 wanted.add(&root.join(&*skill.id), &skill_file);
             }
         }

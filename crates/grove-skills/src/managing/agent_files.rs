@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::agents::Agent;
 use grove_catalog::entry::Entries;
-use grove_catalog::export::{self, Job};
+use grove_catalog::export::{self, ExportJob};
 use grove_catalog::hosts::{self, AgentRules, Host, HostRoot};
-use grove_catalog::overrides::Overridden;
-use grove_catalog::root::Source;
+use grove_catalog::overrides::OverriddenField;
+use grove_catalog::root::RootSource;
 use grove_fs::files;
 use grove_spec::agent::compose::{self, ComposeRefusal, FileEdit};
 use grove_spec::agent::{self, AgentFormat, formats, naming, thinking};
@@ -75,7 +75,7 @@ impl Managed for Agent {
         self.member.is_some() || extension.is_some_and(|it| it == "toml")
     }
 
-    fn overridden(&self) -> &[Overridden] {
+    fn overridden(&self) -> &[OverriddenField] {
         &self.overridden
     }
 
@@ -160,14 +160,14 @@ impl Manager {
                            `grove agents export` writes both";
             return Err(ManageError::field("skills", message));
         }
-        let job = Job {
+        let job = ExportJob {
             title: &host.title,
             rules: &rules,
             inline: false,
             budget: 0,
         };
         let body = text.get(parsed.body_offset..).unwrap_or_default();
-        let source = export::Source {
+        let source = export::ExportSource {
             name,
             address: None,
             agent: &parsed.agent,
@@ -261,10 +261,10 @@ fn agent_root<'a>(host: &'a Host, rules: &AgentRules, scope: LayerScope) -> Opti
         root.format == written.format
             && match scope {
                 LayerScope::Project => {
-                    root.source == Source::Project && root.path == written.agents
+                    root.source == RootSource::Project && root.path == written.agents
                 }
                 LayerScope::User => {
-                    root.source == Source::User
+                    root.source == RootSource::User
                         && root.path.starts_with("~/")
                         && last(&root.path) == last(&written.agents)
                 }
@@ -274,7 +274,7 @@ fn agent_root<'a>(host: &'a Host, rules: &AgentRules, scope: LayerScope) -> Opti
 
 /// Refuses a name whose file would not be read as an agent's, or as another agent's.
 fn require_read_as(
-    agent: &agent::Agent,
+    agent: &agent::AgentFile,
     file_name: &str,
     runtime: &str,
 ) -> Result<(), ManageError> {
@@ -292,7 +292,7 @@ pub(super) fn field(refusal: ComposeRefusal) -> ManageError {
     refusal.help.into_iter().fold(error, ManageError::hint)
 }
 
-fn unknown_level(agent: &agent::Agent, file: &Path) -> Option<Diagnostic> {
+fn unknown_level(agent: &agent::AgentFile, file: &Path) -> Option<Diagnostic> {
     thinking::unknown_level(agent).map(|finding| finding.in_file(file))
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use grove_catalog::agents::Agent;
 use grove_catalog::overrides::is_own;
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 
 use grove_spec::agent::compose::{FileEdit, list_items};
 use grove_spec::agent::overrides::{AgentField, FieldChange};
@@ -22,7 +22,7 @@ struct Meant {
     key: String,
     /// The address, which means this agent alone.
     address: String,
-    state: Option<State>,
+    state: Option<EntryState>,
 }
 
 impl Manager {
@@ -38,7 +38,7 @@ impl Manager {
         )?;
         let changed = config.write()?;
         let report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
-        if report.state != Some(State::Ok) || self.waits_for_trust(&config.path) {
+        if report.state != Some(EntryState::Ok) || self.waits_for_trust(&config.path) {
             return Ok(report);
         }
         let agents = self.agents();
@@ -69,7 +69,7 @@ impl Manager {
         let meant = self.switched_off(name)?;
         let mut config = self.config(scope)?;
         // A configuration that waits for trust is not in force, and will be.
-        if meant.state != Some(State::Disabled) && !self.waits_for_trust(&config.path) {
+        if meant.state != Some(EntryState::Disabled) && !self.waits_for_trust(&config.path) {
             return Ok(self.overridden(&meant, scope, config.path, false, Vec::new()));
         }
         let before = config.saved();
@@ -80,7 +80,7 @@ impl Manager {
         }
         let mut changed = config.write()?;
         let mut report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
-        if report.state == Some(State::Disabled) {
+        if report.state == Some(EntryState::Disabled) {
             config.set(
                 &meant.key,
                 field_of(AgentField::DISABLED)?,
@@ -89,7 +89,7 @@ impl Manager {
             changed |= config.write()?;
             report = self.overridden(&meant, scope, config.path.clone(), changed, Vec::new());
         }
-        if report.state != Some(State::Disabled) {
+        if report.state != Some(EntryState::Disabled) {
             return Ok(report);
         }
         if self.waits_for_trust(&config.path) {
@@ -168,7 +168,7 @@ impl Manager {
     ) -> Result<Changed, ManageError> {
         let meant = self.meant(name)?;
         let mut config = self.config(scope)?;
-        let mut fields = grove_spec::agent::Agent::default();
+        let mut fields = grove_spec::agent::AgentFile::default();
         for ask in asks {
             // An agent's text is one of the fields.
             let (key, words) = match ask {
@@ -207,7 +207,7 @@ impl Manager {
         let agents = self.agents();
         let off = agents.entries().named(query).into_iter().find(|at| {
             let agent = agents.all.get(*at);
-            agent.is_some_and(|agent| agent.state == State::Disabled)
+            agent.is_some_and(|agent| agent.state == EntryState::Disabled)
         });
         match off {
             Some(at) => self.meant_at(query, at),

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use grove_catalog::Source;
+use grove_catalog::RootSource;
 use grove_catalog::entry::Entries;
-use grove_catalog::target::Target;
+use grove_catalog::target::ChangeTarget;
 use grove_fs::files;
 use grove_fs::undo::Recording;
 use grove_spec::agent::naming;
@@ -36,23 +36,23 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
         let noun = E::KIND.noun();
         let refused = |message: String| ManageError::refused(message);
         let at = match self.found.target(query, scope) {
-            Target::One(at) => at,
-            Target::Nobody(near) => return Err(ManageError::nobody(noun, query, &near)),
-            Target::ReadOnly(at) => return Err(self.read_only(query, at)),
-            Target::BothScopes(files) => {
+            ChangeTarget::One(at) => at,
+            ChangeTarget::Nobody(near) => return Err(ManageError::nobody(noun, query, &near)),
+            ChangeTarget::ReadOnly(at) => return Err(self.read_only(query, at)),
+            ChangeTarget::BothScopes(files) => {
                 let files: Vec<String> = files.iter().map(|it| it.display().to_string()).collect();
                 let files = files.join(", ");
                 return Err(refused(format!("`{query}` is in both scopes: {files}"))
                     .hint("say which with `--scope user` or `--scope project`"));
             }
-            Target::Several(addresses) => {
+            ChangeTarget::Several(addresses) => {
                 let all = addresses.join(", ");
                 return Err(
                     refused(format!("several files are called `{query}`: {all}"))
                         .hint("say which by one of these addresses"),
                 );
             }
-            Target::OtherScope(file) => {
+            ChangeTarget::OtherScope(file) => {
                 let file = file.display();
                 return Err(
                     refused(format!("`{query}` is not in this scope: it is {file}"))
@@ -61,7 +61,7 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
             }
         };
         let scope = match self.found.source(at) {
-            Some(Source::Project) => LayerScope::Project,
+            Some(RootSource::Project) => LayerScope::Project,
             _ => LayerScope::User,
         };
         let one = self.found.all.get(at);
@@ -81,12 +81,12 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
     /// The refusal of a change to what came from elsewhere.
     fn read_only(&self, query: &str, at: usize) -> ManageError {
         let name = self.found.all.get(at).map_or(query, |one| one.name());
-        let came_from = match self.found.source(at).unwrap_or(Source::Bundled) {
-            Source::Bundled => "comes with Grove",
-            Source::Package => "comes with a package",
-            Source::Extra => "is in an extra folder",
-            Source::Managed => "is managed",
-            Source::User | Source::Project => "is written elsewhere",
+        let came_from = match self.found.source(at).unwrap_or(RootSource::Bundled) {
+            RootSource::Bundled => "comes with Grove",
+            RootSource::Package => "comes with a package",
+            RootSource::Extra => "is in an extra folder",
+            RootSource::Managed => "is managed",
+            RootSource::User | RootSource::Project => "is written elsewhere",
         };
         let error = ManageError::refused(format!("`{name}` cannot be changed: it {came_from}"));
         let error = match E::KIND {
@@ -115,7 +115,7 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
         let place = self.place(one, &shown)?;
         // A file that came with a project must not lead out of its folder for such files.
         let root = self.found.root_of(one);
-        if let Some(root) = root.filter(|root| root.source == Source::Project)
+        if let Some(root) = root.filter(|root| root.source == RootSource::Project)
             && !place.real().starts_with(files::canonical(&root.path)?)
         {
             return Err(ManageError::not_plain(&shown));
@@ -194,7 +194,7 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
     fn place(&self, one: &E, file: &Path) -> Result<WritePlace, ManageError> {
         let planned = one.planned(self.sources);
         let base = planned
-            .filter(|planned| planned.root.source == Source::Project)
+            .filter(|planned| planned.root.source == RootSource::Project)
             .map(|planned| planned.base.as_deref().unwrap_or(&planned.root.path));
         match base.and_then(|base| Some((base, file.strip_prefix(base).ok()?))) {
             Some((base, below)) => WritePlace::within(self.recording, base, below),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::export;
 use grove_catalog::hosts::{self, Host, HostRoot};
-use grove_catalog::root::Source;
+use grove_catalog::root::RootSource;
 use grove_catalog::snapshot::Skill;
 use grove_fs::files;
 use grove_spec::config::LayerScope;
@@ -111,8 +111,8 @@ impl Manager {
 
 fn is_of_scope(root: &HostRoot, scope: LayerScope) -> bool {
     match scope {
-        LayerScope::User => root.source == Source::User && root.path.starts_with("~/"),
-        LayerScope::Project => root.source == Source::Project,
+        LayerScope::User => root.source == RootSource::User && root.path.starts_with("~/"),
+        LayerScope::Project => root.source == RootSource::Project,
     }
 }
 

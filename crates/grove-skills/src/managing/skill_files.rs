@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use grove_catalog::eligibility::entry_key;
 use grove_catalog::entry::Entries;
 use grove_catalog::hosts::Host;
-use grove_catalog::identity::Layout;
+use grove_catalog::identity::SkillLayout;
 use grove_catalog::snapshot::Skill;
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_fs::files;
 use grove_spec::agent::compose::{self, FileEdit};
 use grove_spec::config::LayerScope;
@@ -55,7 +55,7 @@ impl Managed for Skill {
     }
 
     fn has_folder(&self) -> bool {
-        self.place.layout == Layout::Folder
+        self.place.layout == SkillLayout::Folder
     }
 
     fn renamed(
@@ -70,8 +70,8 @@ impl Managed for Skill {
         }
         let after = compose::rename_skill(before, name).map_err(field)?;
         let file = match (self.place.layout, file.parent()) {
-            (Layout::Folder, Some(folder)) => folder.with_file_name(name).join("SKILL.md"),
-            (Layout::Flat, _) => file.with_file_name(format!("{name}.md")),
+            (SkillLayout::Folder, Some(folder)) => folder.with_file_name(name).join("SKILL.md"),
+            (SkillLayout::Flat, _) => file.with_file_name(format!("{name}.md")),
             _ => {
                 let message = format!("{} is the skill of its whole root", file.display());
                 return Err(ManageError::refused(message)
@@ -142,7 +142,7 @@ impl Manager {
         let named = skills.named(name).into_iter();
         let mut off = named.filter(|at| {
             let skill = skills.all.get(*at);
-            skill.is_some_and(|skill| skill.state == State::Disabled)
+            skill.is_some_and(|skill| skill.state == EntryState::Disabled)
         });
         let at = match off.next().filter(|_| is_on) {
             Some(at) => at,
@@ -165,7 +165,7 @@ impl Manager {
         let changed = config.write()?;
         let mut report = self.report::<Skill>(&name, scope, location, changed, Vec::new());
         report.file.clone_from(&config.path);
-        let is_as_asked = (report.state == Some(State::Disabled)) != is_on;
+        let is_as_asked = (report.state == Some(EntryState::Disabled)) != is_on;
         if is_as_asked {
             return Ok(report);
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use grove_catalog::trust::Trust;
+use grove_catalog::trust::RootTrust;
 use grove_fs::files;
 use grove_fs::held_folder::{HeldFolder, PathKind};
 use grove_fs::probe_walk::Links;
@@ -250,7 +250,7 @@ fn add_place(
             children_only: given.is_flat,
             trust: place
                 .trust
-                .map_or(Trust::Trusted, |trust| trust.of_root(&path)),
+                .map_or(RootTrust::Trusted, |trust| trust.of_root(&path)),
             path,
             below: below.to_owned(),
         }),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use grove_catalog::hosts::{AgentRules, Host, NamedFolders};
-use grove_catalog::root::Source;
-use grove_catalog::trust::Trust;
+use grove_catalog::root::RootSource;
+use grove_catalog::trust::RootTrust;
 use grove_fs::files;
 use grove_spec::agent::{AgentFormat, formats};
 use grove_spec::{Code, Diagnostic};
@@ -62,7 +62,8 @@ const MAX_SETTINGS: u64 = 1_000_000;
 /// whole project.
 fn take_trust(plan: &mut Plan, host: &Host, world: &World) {
     let mut settings = host.roots.iter();
-    let settings = settings.find(|root| root.source == Source::User && root.format.is_settings());
+    let settings =
+        settings.find(|root| root.source == RootSource::User && root.format.is_settings());
     let path = settings.and_then(|root| host_paths(&world.environment, root).into_iter().next());
     let bytes = path.and_then(|path| files::read_bounded(&path, MAX_SETTINGS).ok());
     let said = bytes.map_or_else(Vec::new, |bytes| formats::trusted_projects(&bytes));
@@ -75,11 +76,11 @@ fn take_trust(plan: &mut Plan, host: &Host, world: &World) {
     let of_project = world.project.outermost().and_then(is_trusted);
     for planned in &mut plan.roots {
         let folder = planned.base.as_deref();
-        if planned.root.source == Source::Project
+        if planned.root.source == RootSource::Project
             && folder.and_then(is_trusted).or(of_project) != Some(true)
         {
             let host = host.title.clone();
-            planned.root.trust = Trust::NotByHost { host };
+            planned.root.trust = RootTrust::NotByHost { host };
         }
     }
 }
@@ -96,7 +97,7 @@ fn formats_of(
 ) -> Formats {
     let mut formats = Formats::new();
     for root in host.agent_roots.iter().filter(|root| counts(root.compat)) {
-        let paths = if root.source == Source::Project {
+        let paths = if root.source == RootSource::Project {
             let folders = project.folders.iter();
             folders.map(|folder| folder.join(&root.path)).collect()
         } else {
@@ -118,7 +119,7 @@ fn with_formats(plan: &mut Plan, formats: &Formats, environment: &Environment) {
         if format.is_settings() {
             as_settings(planned);
             // A project's files reach nothing outside of the project.
-            let is_users = planned.root.source == Source::User;
+            let is_users = planned.root.source == RootSource::User;
             planned.home = environment.home.clone().filter(|_| is_users);
         }
     }
@@ -132,13 +133,13 @@ fn as_settings(planned: &mut PlannedRoot) {
     let name = name.to_string_lossy().into_owned();
     planned.exists = files::is_file(&path);
     planned.root.path = folder.to_path_buf();
-    if let Trust::Pinned { prefix, .. } = &mut planned.root.trust
+    if let RootTrust::Pinned { prefix, .. } = &mut planned.root.trust
         && let Some(above) = prefix.strip_suffix(&format!("{name}/"))
     {
         *prefix = above.to_owned();
     }
     // An agent's own file goes before what settings say in the same place.
-    let order = &mut planned.root.standing.order;
+    let order = &mut planned.root.rank.order;
     *order = order.saturating_add(1);
     planned.files = Some(vec![name]);
 }

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use grove_catalog::hosts::Host;
-use grove_catalog::root::{Family, Root, Source, Standing};
-use grove_catalog::trust::Trust;
+use grove_catalog::root::{Root, RootOwner, RootRank, RootSource};
+use grove_catalog::trust::RootTrust;
 use grove_fs::held_folder::HeldFolder;
 use grove_fs::probe_walk::Links;
 use grove_fs::{FsError, files};
@@ -47,7 +47,7 @@ impl Plan {
                 let standing = standing(named.source(), distance, order);
                 let root_trust = trust
                     .as_ref()
-                    .map_or(Trust::Trusted, |trust| trust_of(trust, &path, world));
+                    .map_or(RootTrust::Trusted, |trust| trust_of(trust, &path, world));
                 let shown = shown(named, &path, environment, project.outermost());
                 self.add(planned(named, path, &shown, standing, root_trust));
             }
@@ -71,7 +71,7 @@ impl Plan {
             for path in placed.folders {
                 let standing = self.next_standing(host, named.source());
                 let shown = shown(named, &path, environment, project.outermost());
-                self.add(planned(named, path, &shown, standing, Trust::Trusted));
+                self.add(planned(named, path, &shown, standing, RootTrust::Trusted));
             }
             self.diagnostics.extend(placed.diagnostics);
         }
@@ -80,9 +80,9 @@ impl Plan {
 
 /// The trust of a folder that settings of this trust name. It may lie above theirs, where another grant decides; and
 /// settings without a grant name nothing that is trusted.
-fn trust_of(settings: &FolderTrust, path: &Path, world: &World) -> Trust {
+fn trust_of(settings: &FolderTrust, path: &Path, world: &World) -> RootTrust {
     if settings.grant.is_none() {
-        return Trust::Untrusted;
+        return RootTrust::Untrusted;
     }
     let own = FolderTrust {
         named_anew: settings.named_anew.clone(),
@@ -98,19 +98,19 @@ pub(super) fn in_project(named: &NamedSkills, trust: &FolderTrust) -> Vec<Planne
     };
     let folders = Placed::in_project(named, project).folders.into_iter();
     let roots = folders.enumerate().map(|(order, path)| {
-        let standing = standing(Source::Project, 0, order);
+        let standing = standing(RootSource::Project, 0, order);
         let root_trust = trust.of_root(&path);
         planned(named, path, "", standing, root_trust)
     });
     roots.collect()
 }
 
-fn standing(source: Source, distance: usize, order: usize) -> Standing {
-    Standing {
+fn standing(source: RootSource, distance: usize, order: usize) -> RootRank {
+    RootRank {
         distance: small(distance),
-        family: Family::Named,
+        owner: RootOwner::Named,
         order: small(order),
-        ..Standing::of(source)
+        ..RootRank::of(source)
     }
 }
 
@@ -141,11 +141,11 @@ fn planned(
     named: &NamedSkills,
     path: PathBuf,
     shown: &str,
-    standing: Standing,
-    trust: Trust,
+    standing: RootRank,
+    trust: RootTrust,
 ) -> PlannedRoot {
     let root = Root {
-        standing,
+        rank: standing,
         trust,
         ..Root::new(named.source(), shown, path)
     };

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::Digest;
-use grove_catalog::search::Index;
+use grove_catalog::search::SearchIndex;
 use grove_fs::atomic::{self, Durability};
 use grove_fs::{FsError, cache_file, files};
 
@@ -28,12 +28,12 @@ pub(super) fn path(look: &Look) -> Option<PathBuf> {
 }
 
 /// Opens the index in a file; the flag says that there was one that cannot be used.
-pub(super) fn open(file: Option<&Path>) -> (Option<Index>, bool) {
+pub(super) fn open(file: Option<&Path>) -> (Option<SearchIndex>, bool) {
     let Some(file) = file.filter(|file| files::is_there(file)) else {
         return (None, false);
     };
     let bytes = files::read_bounded(file, MAX_BYTES);
-    let index = bytes.ok().and_then(Index::open);
+    let index = bytes.ok().and_then(SearchIndex::open);
     let is_damaged = index.is_none();
     (index, is_damaged)
 }

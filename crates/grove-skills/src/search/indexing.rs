@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use grove_catalog::search::{Builder, Document, Index, searchable};
+use grove_catalog::search::{IndexBuilder, SearchDocument, SearchIndex, searchable};
 use grove_catalog::snapshot::Skill;
 use grove_fs::stamp::fingerprint;
 
@@ -20,7 +20,7 @@ pub(super) struct Made {
 }
 
 /// Makes the index of a snapshot; what an older one knows is taken from there.
-pub(super) fn make(look: &Look, older: Option<&Index>) -> Made {
+pub(super) fn make(look: &Look, older: Option<&SearchIndex>) -> Made {
     let snapshot = &look.snapshot;
     let known: HashMap<u128, u32> = older.map_or_else(HashMap::new, |index| {
         let documents = 0..index.documents();
@@ -28,7 +28,7 @@ pub(super) fn make(look: &Look, older: Option<&Index>) -> Made {
             .filter_map(|at| Some((index.key(at)?, at)))
             .collect()
     });
-    let mut builder = Builder::default();
+    let mut builder = IndexBuilder::default();
     let (mut read, mut changed) = (0, Vec::new());
     for (_, skill) in searchable(snapshot) {
         let key = key(skill);
@@ -46,7 +46,7 @@ pub(super) fn make(look: &Look, older: Option<&Index>) -> Made {
         if body.is_none() {
             changed.push(snapshot.location(&skill.place));
         }
-        builder.add(&Document {
+        builder.add(&SearchDocument {
             // A file that could not be read must be looked at again by the next index.
             key: if body.is_some() { key } else { 0 },
             name: skill.name(),

@@ -1,6 +1,6 @@
 //! The findings to look at first in what a project brings: it runs commands, asks for tools, or hides text.
 
-use grove_catalog::folder_content::{Entry, FolderContent};
+use grove_catalog::folder_content::{FolderContent, FolderContentEntry};
 use grove_spec::text::{first_names, one_line};
 use grove_spec::{Code, Diagnostic, agent, skill};
 
@@ -64,8 +64,8 @@ fn asks_for(tools: &[String]) -> Option<String> {
 
 /// The files of a folder that can be run, or whose names say that they are for that.
 fn programs_in(folder: &FolderContent) -> Vec<String> {
-    let is_program = |path: &str, entry: &Entry| match entry {
-        Entry::File { executable, .. } => {
+    let is_program = |path: &str, entry: &FolderContentEntry| match entry {
+        FolderContentEntry::File { executable, .. } => {
             let ending = path.rsplit_once('.').map(|(_, ending)| ending);
             *executable || ending.is_some_and(|ending| PROGRAMS.contains(&ending))
         }

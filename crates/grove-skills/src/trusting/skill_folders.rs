@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_catalog::Digest;
-use grove_catalog::folder_content::{Entry, FolderContent, SkillFolders};
-use grove_catalog::identity::Layout;
-use grove_catalog::resolve::Candidate;
+use grove_catalog::folder_content::{FolderContent, FolderContentEntry, SkillFolders};
+use grove_catalog::identity::SkillLayout;
+use grove_catalog::resolve::SkillCandidate;
 use grove_catalog::snapshot::Skill;
-use grove_catalog::trust::{Trust, nested_folders};
+use grove_catalog::trust::{RootTrust, nested_folders};
 use grove_fs::FsError;
 use grove_fs::cache_file::{self, Cached};
 use grove_fs::folder_entries::{self, EntryContent, FolderScan, ScanBounds, ScanKnowledge};
@@ -58,7 +58,7 @@ impl FolderCache {
     pub(crate) fn look(
         &mut self,
         planned: &PlannedRoot,
-        candidates: &[Candidate],
+        candidates: &[SkillCandidate],
     ) -> Arc<SkillFolders> {
         self.read_file();
         let skills = skills_with_folders(candidates);
@@ -143,12 +143,12 @@ fn file_beside(file: &Path) -> PathBuf {
 }
 
 /// The skills that have a folder, by its path below the root, with the digest of each one's own file.
-fn skills_with_folders(candidates: &[Candidate]) -> BTreeMap<String, Option<[u8; 32]>> {
+fn skills_with_folders(candidates: &[SkillCandidate]) -> BTreeMap<String, Option<[u8; 32]>> {
     let with_folder = candidates.iter().filter_map(|candidate| {
         let folder = match candidate.layout {
-            Layout::Flat => return None,
-            Layout::Root => "",
-            Layout::Folder => &*candidate.id,
+            SkillLayout::Flat => return None,
+            SkillLayout::Root => "",
+            SkillLayout::Folder => &*candidate.id,
         };
         let digest = candidate.content.digest.map(|digest| *digest.as_bytes());
         Some((folder.to_owned(), digest))
@@ -184,15 +184,15 @@ fn scan(
 fn content(scan: &FolderScan) -> FolderContent {
     let entries = scan.entries.iter().map(|entry| {
         let content = match &entry.content {
-            EntryContent::File { digest, executable } => Entry::File {
+            EntryContent::File { digest, executable } => FolderContentEntry::File {
                 digest: digest.map(Digest::from_bytes),
                 executable: *executable,
             },
-            EntryContent::Link { target } => Entry::Link {
+            EntryContent::Link { target } => FolderContentEntry::Link {
                 target: target.clone(),
             },
-            EntryContent::Folder => Entry::Folder,
-            EntryContent::Special => Entry::Special,
+            EntryContent::Folder => FolderContentEntry::Folder,
+            EntryContent::Special => FolderContentEntry::Special,
         };
         (entry.path.clone(), content)
     });
@@ -203,8 +203,8 @@ fn content(scan: &FolderScan) -> FolderContent {
 }
 
 /// Returns true if a skill's folder is what was judged, by the digest of every file in it, or if nothing is pinned.
-pub(crate) fn folder_is_as_judged(planned: &PlannedRoot, trust: &Trust, skill: &Skill) -> bool {
-    let (Trust::Pinned { folders, .. }, Some(id)) = (trust, folder_of(skill)) else {
+pub(crate) fn folder_is_as_judged(planned: &PlannedRoot, trust: &RootTrust, skill: &Skill) -> bool {
+    let (RootTrust::Pinned { folders, .. }, Some(id)) = (trust, folder_of(skill)) else {
         return true;
     };
     let skill_file = skill.content.digest.map(|digest| *digest.as_bytes());
@@ -215,8 +215,8 @@ pub(crate) fn folder_is_as_judged(planned: &PlannedRoot, trust: &Trust, skill: &
 /// Returns true if the bytes of a file, by its path below the root, are what was judged, or if nothing is pinned.
 ///
 /// A file in the folder of a skill inside another one is the inner one's.
-pub(crate) fn file_is_as_judged(trust: &Trust, path: &str, bytes: &[u8]) -> bool {
-    let Trust::Pinned { folders, .. } = trust else {
+pub(crate) fn file_is_as_judged(trust: &RootTrust, path: &str, bytes: &[u8]) -> bool {
+    let RootTrust::Pinned { folders, .. } = trust else {
         return true;
     };
     let ends = path.rmatch_indices('/').map(|(at, _)| at);
@@ -228,5 +228,5 @@ pub(crate) fn file_is_as_judged(trust: &Trust, path: &str, bytes: &[u8]) -> bool
         let below = folder_entries::path_as_written(below.as_bytes());
         content.file_at(&below)
     });
-    matches!(entry, Some(Entry::File { digest: Some(judged), .. }) if *judged == Digest::of(bytes))
+    matches!(entry, Some(FolderContentEntry::File { digest: Some(judged), .. }) if *judged == Digest::of(bytes))
 }

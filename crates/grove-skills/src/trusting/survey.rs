@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use grove_catalog::definitions::Definition;
-use grove_catalog::folder_content::Entry;
+use grove_catalog::folder_content::FolderContentEntry;
 use grove_catalog::hosts::FoldersEntered;
-use grove_catalog::root::Family;
+use grove_catalog::root::RootOwner;
 use grove_catalog::trust;
-use grove_catalog::{Digest, Source, identity};
+use grove_catalog::{Digest, RootSource, identity};
 use grove_fs::files;
 use grove_fs::probe_walk::Layout;
 use grove_fs::trust_store::Pins;
@@ -94,7 +94,7 @@ struct SeenFile {
     /// The kinds that it counted as.
     kinds: BTreeSet<EntryKind>,
     /// The entry that it is in a skill's folder.
-    entry: Option<Entry>,
+    entry: Option<FolderContentEntry>,
 }
 
 impl SeenFile {
@@ -107,7 +107,7 @@ impl SeenFile {
                     None => pin,
                 })
             }
-            (None, entry) => entry.as_ref().map(Entry::pin),
+            (None, entry) => entry.as_ref().map(FolderContentEntry::pin),
         }
     }
 }
@@ -158,7 +158,7 @@ pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
         // Folders that settings name are looked for where the settings stand and nowhere else, as packages are.
         roots.retain(|planned| {
             let root = &planned.root;
-            root.source == Source::Project && root.standing.family != Family::Named
+            root.source == RootSource::Project && root.rank.owner != RootOwner::Named
         });
         roots
     };
@@ -289,9 +289,9 @@ fn pin_root(planned: &PlannedRoot, scan: &Scan, folder: &Path, survey: &mut Surv
             let file = root.join(file);
             pin(&file, digest, Some(EntryKind::Skills), folder, survey);
             let (item, content) = match candidate.layout {
-                identity::Layout::Flat => (file.as_path(), None),
-                identity::Layout::Root => (root.as_path(), loaded.folders.get("")),
-                identity::Layout::Folder => {
+                identity::SkillLayout::Flat => (file.as_path(), None),
+                identity::SkillLayout::Root => (root.as_path(), loaded.folders.get("")),
+                identity::SkillLayout::Folder => {
                     let content = loaded.folders.get(&*candidate.id);
                     (file.parent().unwrap_or(&file), content)
                 }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use grove_catalog::disclosure::Refusal;
+use grove_catalog::disclosure::DisclosureRefusal;
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::tree::Tree;
+use grove_catalog::tree::SkillTree;
 use grove_skills::disclosure::{Activated, Call, Disclosure, DisclosureError};
 use grove_skills::session_file;
 use grove_skills::{Environment, Library, Look, LookAgain as _, Request, View};
@@ -71,7 +71,7 @@ fn grown(snapshot: &Snapshot, pairs: &[(&str, &str)]) -> Arc<Snapshot> {
             .unwrap()
     };
     Arc::new(Snapshot {
-        tree: Tree::of(
+        tree: SkillTree::of(
             pairs
                 .iter()
                 .map(|(child, parent)| (index(child), index(parent))),
@@ -294,7 +294,7 @@ fn a_session_lets_only_its_names_through() {
     assert!(matches!(
         refused,
         Err(DisclosureError::Refused {
-            refusal: Refusal::NotUsable(_),
+            refusal: DisclosureRefusal::NotUsable(_),
             ..
         })
     ));

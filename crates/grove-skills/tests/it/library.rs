@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use grove_catalog::State;
+use grove_catalog::EntryState;
 use grove_skills::{Environment, Library, Request, View};
 use grove_testkit::session::let_files_settle;
 use proptest::prelude::*;
@@ -69,7 +69,7 @@ fn cold_is_one_open_and_one_read_a_skill_and_warm_is_none() {
             snapshot
                 .skills
                 .iter()
-                .filter(|s| s.state == State::Ok)
+                .filter(|s| s.state == EntryState::Ok)
                 .count(),
             N
         );

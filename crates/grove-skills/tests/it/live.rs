@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use grove_catalog::State;
+use grove_catalog::EntryState;
 use grove_catalog::entry::Entry as _;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_skills::disclosure::{Call, Disclosure};
@@ -237,12 +237,12 @@ fn a_program_that_appears_and_goes_is_a_change() {
     let live = start(&world);
     let mut told = live.subscribe();
     let state = |snapshot: &Snapshot| find(snapshot, "a").unwrap().state;
-    assert_eq!(state(&live.snapshot()), State::Ineligible);
+    assert_eq!(state(&live.snapshot()), EntryState::Ineligible);
     // The folder of the search path is not there yet either.
     world.write("bin/frob", "#!/bin/sh\n");
     let run = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(world.path("bin/frob"), run).unwrap();
-    let updates = until(&mut told, "the program", |now| state(now) == State::Ok);
+    let updates = until(&mut told, "the program", |now| state(now) == EntryState::Ok);
     assert_eq!(updates.last().unwrap().changed, ["a@user:.agents/skills"]);
     let why = reasons(&updates, &world.path(""));
     assert!(why.iter().any(|why| why.starts_with("program")), "{why:?}");
@@ -251,7 +251,7 @@ fn a_program_that_appears_and_goes_is_a_change() {
     live.look();
     std::fs::remove_file(world.path("bin/frob")).unwrap();
     let updates = until(&mut told, "that it is gone", |now| {
-        state(now) == State::Ineligible
+        state(now) == EntryState::Ineligible
     });
     let why = reasons(&updates, &world.path(""));
     assert_eq!(why, ["program removed: bin/frob"]);
@@ -271,7 +271,7 @@ fn configuration_and_trust_are_changes() {
     let config = "home/.config/grove/config.toml";
     world.write(config, "[skills.entries.a]\nenabled = false\n");
     let updates = until(&mut told, "the configuration", |now| {
-        find(now, "a").unwrap().state == State::Disabled
+        find(now, "a").unwrap().state == EntryState::Disabled
     });
     let why = reasons(&updates, &world.path(""));
     assert!(
@@ -281,16 +281,19 @@ fn configuration_and_trust_are_changes() {
     live.look();
     world.save(config, "");
     let updates = until(&mut told, "the empty configuration", |now| {
-        find(now, "a").unwrap().state == State::Ok
+        find(now, "a").unwrap().state == EntryState::Ok
     });
     assert_eq!(
         reasons(&updates, &world.path("")),
         [format!("configuration: {config}")]
     );
-    assert_eq!(find(&live.latest(), "p").unwrap().state, State::Untrusted);
+    assert_eq!(
+        find(&live.latest(), "p").unwrap().state,
+        EntryState::Untrusted
+    );
     trusting::grant(&world.environment(), None, false).unwrap();
     let updates = until(&mut told, "trust", |now| {
-        find(now, "p").unwrap().state == State::Ok
+        find(now, "p").unwrap().state == EntryState::Ok
     });
     let why = reasons(&updates, &world.path(""));
     assert!(why.iter().any(|why| why.starts_with("trust: ")), "{why:?}");
@@ -313,14 +316,14 @@ fn agents_come_change_and_go_like_skills() {
         let found = agents.find(|agent| agent.name == "x");
         found.map(|agent| (agent.state, agent.description().map(str::to_owned)))
     };
-    let is = |state: State, text: &str| Some((state, Some(text.to_owned())));
+    let is = |state: EntryState, text: &str| Some((state, Some(text.to_owned())));
     let text = |description: &str| format!("---\nname: x\ndescription: {description}\n---\nText\n");
     let file = "home/.agents/agents/group/x.md";
     let first = live.latest();
     // Neither the folder of agents nor the group in it is there yet.
     world.write(file, &text("one"));
     let updates = until(&mut told, "the agent", |now| {
-        agent(now) == is(State::Ok, "one")
+        agent(now) == is(EntryState::Ok, "one")
     });
     let last = updates.last().unwrap();
     assert!(last.version > first.version);
@@ -328,19 +331,19 @@ fn agents_come_change_and_go_like_skills() {
     live.look();
     world.save(file, &text("two"));
     let updates = until(&mut told, "the edit", |now| {
-        agent(now) == is(State::Ok, "two")
+        agent(now) == is(EntryState::Ok, "two")
     });
     let why = reasons(&updates, &world.path(""));
     assert!(why.contains(&format!("edited: {file}")), "{why:?}");
     let config = "home/.config/grove/config.toml";
     world.write(config, "[agents.overrides.x]\ndisabled = true\n");
     until(&mut told, "the override", |now| {
-        agent(now) == is(State::Disabled, "two")
+        agent(now) == is(EntryState::Disabled, "two")
     });
     live.look();
     world.save(config, "");
     until(&mut told, "the empty configuration", |now| {
-        agent(now) == is(State::Ok, "two")
+        agent(now) == is(EntryState::Ok, "two")
     });
     std::fs::remove_file(world.path(file)).unwrap();
     until(&mut told, "that it is gone", |now| agent(now).is_none());
@@ -372,7 +375,7 @@ fn an_invalid_file_keeps_its_last_good_version() {
         "{finding:?}"
     );
     let skill_now = find(&last.snapshot, "a").unwrap();
-    assert_eq!(skill_now.state, State::Ok);
+    assert_eq!(skill_now.state, EntryState::Ok);
     assert_eq!(skill_now.description(), Some("one"));
     // Also its body can still be had.
     let activated = Disclosure::new(&live.look(), None).activate(&Call::of("a"));
@@ -401,7 +404,7 @@ fn an_invalid_file_keeps_its_last_good_version() {
     });
     assert_eq!(
         updates.last().unwrap().snapshot.skills[0].state,
-        State::Invalid
+        EntryState::Invalid
     );
 }
 
@@ -447,14 +450,16 @@ fn in_a_pinned_project_nothing_is_kept() {
     trusting::grant(&world.environment(), None, false).unwrap();
     let live = start(&world);
     let mut told = live.subscribe();
-    assert_eq!(find(&live.snapshot(), "p").unwrap().state, State::Ok);
+    assert_eq!(find(&live.snapshot(), "p").unwrap().state, EntryState::Ok);
     world.save(file, &skill("p", "changed"));
     until(&mut told, "the change", |now| {
-        find(now, "p").unwrap().state == State::Changed
+        find(now, "p").unwrap().state == EntryState::Changed
     });
     world.save(file, "");
     let updates = until(&mut told, "that it is invalid", |now| {
-        now.skills.iter().any(|skill| skill.state == State::Invalid)
+        now.skills
+            .iter()
+            .any(|skill| skill.state == EntryState::Invalid)
     });
     let last = &updates.last().unwrap().snapshot;
     let findings = last.skills.iter().flat_map(|skill| &skill.diagnostics);

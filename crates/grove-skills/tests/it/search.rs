@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use grove_skills::search::{Audience, Found, Query, Searcher};
+use grove_skills::search::{Found, SearchAudience, SearchQuery, Searcher};
 use grove_skills::{Environment, Library, Request, View};
 use grove_spec::Code;
 use grove_testkit::library::GeneratedLibrary;
@@ -59,8 +59,8 @@ fn library(root: &Path, cache: &Path) -> Library {
     Library::new(environment, request)
 }
 
-fn ask(text: &str, audience: Audience) -> Query<'_> {
-    Query {
+fn ask(text: &str, audience: SearchAudience) -> SearchQuery<'_> {
+    SearchQuery {
         text,
         limit: 10,
         audience,
@@ -117,10 +117,10 @@ fn words_lead_to_their_skill() {
         ("dep", "deploy"),
         ("reveiw", "review"),
     ] {
-        let found = searcher.search(&mut library, &ask(text, Audience::Model));
+        let found = searcher.search(&mut library, &ask(text, SearchAudience::Model));
         assert_eq!(names(&found).first(), Some(&expected), "{text}: {found:?}");
     }
-    let found = searcher.search(&mut library, &ask("pdf hunk", Audience::Model));
+    let found = searcher.search(&mut library, &ask("pdf hunk", SearchAudience::Model));
     let first = &found.hits[0];
     assert_eq!(first.path, ["docs"]);
     let why: Vec<(&str, &str)> = first
@@ -130,7 +130,7 @@ fn words_lead_to_their_skill() {
         .collect();
     assert_eq!(why, [("pdf", "name")]);
     for nothing in ["", "   ", "how do I", "zzyzx", "\u{0}\u{202e}"] {
-        let found = searcher.search(&mut library, &ask(nothing, Audience::Model));
+        let found = searcher.search(&mut library, &ask(nothing, SearchAudience::Model));
         assert!(found.hits.is_empty(), "{nothing:?}: {found:?}");
     }
 }
@@ -143,13 +143,13 @@ fn a_model_is_not_given_what_models_are_not_told_of() {
     let mut library = home.library();
     let mut searcher = Searcher::default();
     for text in ["secret plan", "secret-plan"] {
-        let told = searcher.search(&mut library, &ask(text, Audience::Model));
+        let told = searcher.search(&mut library, &ask(text, SearchAudience::Model));
         assert!(!names(&told).contains(&"secret-plan"), "{told:?}");
-        let person = searcher.search(&mut library, &ask(text, Audience::Person));
+        let person = searcher.search(&mut library, &ask(text, SearchAudience::Person));
         assert_eq!(names(&person).first(), Some(&"secret-plan"));
         assert!(!names(&person).contains(&"broken"), "{person:?}");
     }
-    let found = searcher.search(&mut library, &ask("rollout", Audience::Model));
+    let found = searcher.search(&mut library, &ask("rollout", SearchAudience::Model));
     assert_eq!(names(&found), ["deploy"]);
 }
 
@@ -158,7 +158,7 @@ fn only_what_changed_is_read_again() {
     let home = Home::new();
     few(&home);
     let mut searcher = Searcher::default();
-    let query = ask("qpdf", Audience::Model);
+    let query = ask("qpdf", SearchAudience::Model);
     assert_eq!(
         names(&searcher.search(&mut home.library(), &query)),
         ["pdf-merge"]
@@ -195,7 +195,8 @@ fn a_file_that_changes_under_the_search_is_looked_at_again() {
         "name: review\ndescription: Reads a patch",
         "All about zebras.",
     );
-    let found = Searcher::default().search_in(&mut library, &old, &ask("zebra", Audience::Model));
+    let found =
+        Searcher::default().search_in(&mut library, &old, &ask("zebra", SearchAudience::Model));
     assert_eq!(names(&found), ["review"]);
     assert_ne!(found.snapshot.digest, old.snapshot.digest);
 }
@@ -204,7 +205,7 @@ fn a_file_that_changes_under_the_search_is_looked_at_again() {
 fn a_damaged_index_is_made_anew_with_a_notice() {
     let home = Home::new();
     few(&home);
-    let query = ask("joins pdf files", Audience::Model);
+    let query = ask("joins pdf files", SearchAudience::Model);
     let expected = Searcher::default().search(&mut home.library(), &query).hits;
     let file = home.index();
     let good = fs::read(&file).unwrap();
@@ -237,7 +238,7 @@ fn several_processes_share_one_index() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..5 {
-                    let query = ask("patch", Audience::Model);
+                    let query = ask("patch", SearchAudience::Model);
                     let found = Searcher::default().search(&mut home.library(), &query);
                     assert_eq!(names(&found), ["review"]);
                     assert!(found.diagnostics.is_empty(), "{:?}", found.diagnostics);
@@ -261,7 +262,7 @@ fn skills_of_a_large_library_are_found_by_id_and_name() {
     for at in (0..size).step_by(97) {
         let skill = &snapshot.skills[at];
         let mut ask = |text: &str| {
-            let query = ask(text, Audience::Model);
+            let query = ask(text, SearchAudience::Model);
             searcher.search_in(&mut library, &look, &query).hits
         };
         assert_eq!(ask(skill.id())[0].skill, at, "{}", skill.id());

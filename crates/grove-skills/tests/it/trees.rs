@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use grove_catalog::{Snapshot, State};
+use grove_catalog::{EntryState, Snapshot};
 use grove_skills::{Environment, Library, Request, View};
 use grove_spec::Code;
 use grove_testkit::session::let_files_settle;
@@ -143,7 +143,12 @@ fn a_tree_of_three_levels_is_read_and_nothing_that_nobody_declared() {
         assert_eq!(ids(&snapshot), IDS);
         assert_eq!(branches(&snapshot), BRANCHES);
         assert_eq!(said(root, &snapshot), []);
-        assert!(snapshot.skills.iter().all(|skill| skill.state == State::Ok));
+        assert!(
+            snapshot
+                .skills
+                .iter()
+                .all(|skill| skill.state == EntryState::Ok)
+        );
         let counts = library.counts();
         assert_eq!((counts.file_opens, counts.file_reads), (8, 8));
         assert_eq!(counts.folder_opens, 1 + 2 + 2, "the root, and two a branch");

@@ -17,7 +17,7 @@ use crate::text::{is_control, one_line};
 use crate::yaml::{YamlEntry, YamlValue};
 
 pub(super) trait FieldKind {
-    /// The type of the value in an [`super::Agent`].
+    /// The type of the value in an [`super::AgentFile`].
     type Value: Default + Serialize;
     /// The values that a file may have, in words.
     const TAKES: &'static str;

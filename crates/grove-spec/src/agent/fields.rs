@@ -1,6 +1,6 @@
 //! The table of an agent's fields: the way each is named, read, written, overridden, exported, shown and documented.
 //!
-//! A new field needs one row here and its use. The [`Agent`] itself, the flags of `grove agents edit`, the keys under
+//! A new field needs one row here and its use. The [`AgentFile`] itself, the flags of `grove agents edit`, the keys under
 //! `agents.overrides` and the reference page come from the table.
 
 use serde::ser::SerializeMap as _;
@@ -72,12 +72,12 @@ pub struct FieldRow {
     pub set_in: SettableIn,
     /// Its treatment in a file for another host.
     pub exported: FieldExport,
-    read: fn(&mut Agent, &YamlEntry, &mut FieldReader<'_>),
-    written: fn(&Agent) -> Option<Json>,
-    shown: fn(&Agent) -> Option<Json>,
+    read: fn(&mut AgentFile, &YamlEntry, &mut FieldReader<'_>),
+    written: fn(&AgentFile) -> Option<Json>,
+    shown: fn(&AgentFile) -> Option<Json>,
     normalised: fn(&Json) -> Option<Json>,
     strictest_setting: fn() -> Json,
-    apply: fn(&mut Agent, &Json),
+    apply: fn(&mut AgentFile, &Json),
 }
 
 macro_rules! agent_fields {
@@ -87,7 +87,7 @@ macro_rules! agent_fields {
     ) => {
         /// The contents of an agent file; each field is the frontmatter key of the same name.
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
-        pub struct Agent {
+        pub struct AgentFile {
             $(#[doc = $about] pub $field: $type,)*
             /// Set if the agent is switched off in its own file.
             pub is_disabled: bool,
@@ -206,7 +206,7 @@ impl FieldRow {
     }
 
     /// Returns the value of an agent as a file has it; nothing if an agent without the field has the same.
-    pub fn written(&self, agent: &Agent) -> Option<Json> {
+    pub fn written(&self, agent: &AgentFile) -> Option<Json> {
         (self.written)(agent)
     }
 }
@@ -265,7 +265,7 @@ impl AgentField {
     }
 
     /// Sets the field of an agent; its text and its switch `disabled` are not set here, since no file has them.
-    pub(super) fn apply(self, agent: &mut Agent, value: &Json) {
+    pub(super) fn apply(self, agent: &mut AgentFile, value: &Json) {
         (self.row().apply)(agent, value);
     }
 }
@@ -301,8 +301,8 @@ pub(crate) fn read(
     entries: Vec<YamlEntry>,
     start: Position,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Agent {
-    let mut agent = Agent::default();
+) -> AgentFile {
+    let mut agent = AgentFile::default();
     let mut under_other_keys = Vec::new();
     let mut reader = FieldReader::new(diagnostics);
     for entry in entries {
@@ -314,7 +314,7 @@ pub(crate) fn read(
     }
     for (row, entry) in under_other_keys {
         let before = (row.written)(&agent);
-        let mut other = Agent::default();
+        let mut other = AgentFile::default();
         (row.read)(&mut other, &entry, &mut reader);
         let after = (row.written)(&other);
         if after.is_none() {
@@ -339,7 +339,7 @@ pub(crate) fn read(
     agent
 }
 
-impl Agent {
+impl AgentFile {
     /// Returns every field that has a value, as it is shown; keys that Grove does not know are under `unknown`.
     pub fn shown(&self) -> Map<String, Json> {
         let shown = FieldRow::in_files();
@@ -357,7 +357,7 @@ impl Agent {
     }
 }
 
-impl Serialize for Agent {
+impl Serialize for AgentFile {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (key, value) in self.shown() {

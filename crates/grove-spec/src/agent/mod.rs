@@ -1,4 +1,4 @@
-//! Agent files: Markdown with YAML frontmatter, from bytes to an [`Agent`] and findings.
+//! Agent files: Markdown with YAML frontmatter, from bytes to an [`AgentFile`] and findings.
 //!
 //! The frontmatter is read exactly as a skill's is. A field of the wrong kind is left out with a finding and the agent
 //! still loads; keys that Grove does not know are kept. [`edit`] changes one field of a file and nothing else.
@@ -26,7 +26,7 @@ use crate::text::without_controls;
 use crate::yaml::Key;
 
 pub(crate) use field_kinds::{Structured, WordChoice, is_dangerous, split_items};
-pub use fields::Agent;
+pub use fields::AgentFile;
 pub use formats::AgentFormat;
 
 /// The use that an agent's prompt makes of its caller's prompt.
@@ -52,7 +52,7 @@ pub enum SkillInjection {
 }
 
 /// The runner that an agent of pi's names in place of pi itself; nothing for the usual one.
-pub fn foreign_runner(agent: &Agent) -> Option<String> {
+pub fn foreign_runner(agent: &AgentFile) -> Option<String> {
     let mut unknown = agent.unknown.iter();
     let value = &unknown.find(|entry| entry.key == "runner")?.value;
     let kind = value.get("type").unwrap_or(value);
@@ -115,7 +115,7 @@ choices! {
     OutputMode: "`inline`, `file-only`", "inline" => Inline, "file-only" => FileOnly;
 }
 
-impl Agent {
+impl AgentFile {
     /// The tools that no MCP server provides; nothing means the usual ones.
     pub fn plain_tools(&self) -> Option<Vec<&str>> {
         let tools = self.tools.as_ref()?;
@@ -141,7 +141,7 @@ const MCP: &str = "mcp:";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedAgent {
     /// The agent's fields; to be used only if no finding is an error.
-    pub agent: Agent,
+    pub agent: AgentFile,
     /// Byte offset of the body; zero without frontmatter.
     pub body_offset: usize,
     /// The body, if it is a value in the file rather than the text after the frontmatter.
@@ -177,7 +177,7 @@ impl ParsedAgent {
 
     fn refused(diagnostic: Diagnostic) -> Self {
         Self {
-            agent: Agent::default(),
+            agent: AgentFile::default(),
             body_offset: 0,
             inner_body: None,
             named_file: None,

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Agent;
+use super::AgentFile;
 pub use super::fields::AgentField;
 use super::fields::FieldRow;
 use super::known_keys::misspelt;
@@ -41,7 +41,7 @@ impl FieldChange {
     }
 
     /// Makes the change to an agent's fields. The agent's text and its switch `disabled` are not among them.
-    pub fn apply(&self, agent: &mut Agent) {
+    pub fn apply(&self, agent: &mut AgentFile) {
         self.field.apply(agent, &self.value);
     }
 }

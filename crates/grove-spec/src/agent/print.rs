@@ -4,7 +4,7 @@
 //! rest as it is. Law: a printed agent is read back as the same agent.
 
 use super::fields::FieldRow;
-use super::{Agent, split_items};
+use super::{AgentFile, split_items};
 use crate::diagnostic::Position;
 use crate::skill::print::map;
 use crate::yaml::{YamlEntry, YamlNode, YamlValue, key};
@@ -75,7 +75,7 @@ fn entry(name: &str, value: YamlNode) -> YamlEntry {
 }
 
 /// The keys of an agent that have a value, in the order in which they are written.
-pub fn entries(agent: &Agent) -> Vec<YamlEntry> {
+pub fn entries(agent: &AgentFile) -> Vec<YamlEntry> {
     let written = FieldRow::in_files().filter_map(|row| {
         let value = row.written(agent)?;
         Some(match strings(&value) {
@@ -149,8 +149,8 @@ mod tests {
                 Just(OutputFile::None),
                 Just(OutputFile::File("report: x.md".to_owned())),
             ]),
-        ) -> Agent {
-            Agent {
+        ) -> AgentFile {
+            AgentFile {
                 name: Some("reviewer".to_owned()),
                 package: Some("code-analysis".to_owned()),
                 description,
@@ -166,7 +166,7 @@ mod tests {
                 max_subagent_depth: depth,
                 completion_guard: guard,
                 output,
-                ..Agent::default()
+                ..AgentFile::default()
             }
         }
     }

@@ -139,7 +139,7 @@ fn read_settings(root: &YamlNode, overrides: &mut Overrides, diagnostics: &mut V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::Agent;
+    use crate::agent::AgentFile;
     use crate::agent::overrides::AgentField;
     use crate::config::Origin;
 
@@ -209,17 +209,17 @@ mod tests {
         let (overrides, _) = read(
             r#"{"subagents": {"agentOverrides": {"x": {"tools": [], "model": false, "completionGuard": true, "disabled": true}}}}"#,
         );
-        let mut agent = Agent {
+        let mut agent = AgentFile {
             model: Some("m".to_owned()),
-            ..Agent::default()
+            ..AgentFile::default()
         };
         for set in &overrides.agents[0].fields {
             set.change.apply(&mut agent);
         }
-        let expected = Agent {
+        let expected = AgentFile {
             tools: Some(Vec::new()),
             completion_guard: Some(true),
-            ..Agent::default()
+            ..AgentFile::default()
         };
         assert_eq!(agent, expected);
     }

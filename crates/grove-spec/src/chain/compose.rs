@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::step_edit::{self, UnchangedSteps};
-use super::{Chain, ChainFormat, ParsedChain, parse, print};
+use super::{ChainFile, ChainFormat, ParsedChain, parse, print};
 
 /// A chain from its name and its steps as JSON. The error is the first fault in them.
 pub fn create(
@@ -35,7 +35,7 @@ pub fn with_steps(text: &str, format: ChainFormat, steps: &Value) -> Result<Stri
         return Ok(text.to_owned());
     }
     let kept = UnchangedSteps::of(&old.steps, &new);
-    let wanted = Chain { steps: new, ..old };
+    let wanted = ChainFile { steps: new, ..old };
     if format == ChainFormat::Markdown && print::markdown(&wanted).is_err() {
         return Err("these steps can only be written in a `.chain.json`".to_owned());
     }
@@ -53,7 +53,7 @@ pub fn with_steps(text: &str, format: ChainFormat, steps: &Value) -> Result<Stri
 }
 
 /// Returns a chain that can be run as it is written, or the first error.
-fn sound(parsed: ParsedChain) -> Result<Chain, String> {
+fn sound(parsed: ParsedChain) -> Result<ChainFile, String> {
     match parsed.diagnostics.iter().find(|finding| finding.is_error()) {
         Some(finding) => Err(finding.message.clone()),
         None => Ok(parsed.chain),

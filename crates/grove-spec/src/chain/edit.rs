@@ -6,7 +6,7 @@
 use crate::agent::edit::{self as lines, EditRefusal, FieldValue};
 use crate::json::{self, JsonMember};
 
-use super::{Chain, ChainFormat, is_head_key, parse};
+use super::{ChainFile, ChainFormat, is_head_key, parse};
 
 /// The file with one of the three keys set; the same text if it is set so already.
 pub fn set(text: &str, format: ChainFormat, key: &str, value: &str) -> Result<String, EditRefusal> {
@@ -40,7 +40,7 @@ fn checked(
     key: &str,
 ) -> Result<String, EditRefusal> {
     let without_key = |text: &str| {
-        let mut chain: Chain = parse(text, format).chain;
+        let mut chain: ChainFile = parse(text, format).chain;
         match key {
             "name" => chain.name = None,
             "package" => chain.package = None,

@@ -1,7 +1,7 @@
 //! `.chain.json`: an object with `name`, `description`, perhaps `package`, and a list of steps.
 
 use super::step_fields::StepReader;
-use super::{Chain, ChainFormat, MAX_STEPS, ParsedChain, is_head_key, read_head};
+use super::{ChainFile, ChainFormat, MAX_STEPS, ParsedChain, is_head_key, read_head};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
 use crate::json;
@@ -29,7 +29,7 @@ pub(super) fn read(text: &str) -> ParsedChain {
         let message = format!("`{}` appears twice", one_line(key));
         diagnostics.push(Diagnostic::new(Code::DuplicateKey, message).at(*position));
     }
-    let mut chain = Chain::default();
+    let mut chain = ChainFile::default();
     let heads = entries.iter().filter(|entry| is_head_key(&entry.key));
     read_head(heads.cloned().collect(), &mut chain, &mut diagnostics);
     let steps = steps_of(entries, &mut diagnostics);

@@ -5,7 +5,7 @@
 
 use super::json_file::STEPS;
 use super::step_fields::{StepReader, TaskRole};
-use super::{Chain, ChainFormat, ChainStep, MAX_STEPS, ParsedChain, is_head_key, read_head};
+use super::{ChainFile, ChainFormat, ChainStep, MAX_STEPS, ParsedChain, is_head_key, read_head};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
 use crate::fence;
@@ -41,7 +41,7 @@ pub(super) fn read(text: &str) -> ParsedChain {
         Err(refusal) => return ParsedChain::refused(refusal),
     };
     let mut diagnostics = document.diagnostics;
-    let mut chain = Chain::default();
+    let mut chain = ChainFile::default();
     if let Some(entries) = document.entries {
         let (heads, others): (Vec<YamlEntry>, Vec<YamlEntry>) = entries
             .into_iter()
@@ -160,7 +160,7 @@ fn fence_of(line: &str) -> Option<(char, usize, &str)> {
     (length >= 3 && !indented && !is_code_span).then(|| (mark, length, info.trim()))
 }
 
-fn read_steps(lines: &BodyLines<'_>, chain: &mut Chain, diagnostics: &mut Vec<Diagnostic>) {
+fn read_steps(lines: &BodyLines<'_>, chain: &mut ChainFile, diagnostics: &mut Vec<Diagnostic>) {
     let headings: Vec<(usize, &str)> = (0..lines.all.len())
         .filter_map(|at| Some((at, lines.heading(at)?)))
         .collect();

@@ -1,6 +1,6 @@
 //! Chain files: steps for agents, one after another, side by side, or once for each item of a list.
 //!
-//! `.chain.md` has a heading for each step; `.chain.json` can express every chain. Both are read into one [`Chain`] and
+//! `.chain.md` has a heading for each step; `.chain.json` can express every chain. Both are read into one [`ChainFile`] and
 //! held to the same rules. Chains are not run here. A known key with a value of the wrong kind makes a chain invalid,
 //! since it would not run as it is written. Unknown keys are kept and reported.
 
@@ -39,7 +39,7 @@ pub const MAX_ITEMS: u64 = 1_000;
 
 /// The contents of a chain file.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Chain {
+pub struct ChainFile {
     /// The name without the package.
     pub name: Option<String>,
     /// The package, normalised; the chain is called `package.name`.
@@ -305,7 +305,7 @@ impl ChainStep {
     }
 }
 
-impl Serialize for Chain {
+impl Serialize for ChainFile {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         print::value(self).serialize(serializer)
     }
@@ -315,7 +315,7 @@ impl Serialize for Chain {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParsedChain {
     /// The chain; to be used only if no finding is an error.
-    pub chain: Chain,
+    pub chain: ChainFile,
     /// Findings about the file.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -328,7 +328,7 @@ impl ParsedChain {
 
     fn refused(diagnostic: Diagnostic) -> Self {
         Self {
-            chain: Chain::default(),
+            chain: ChainFile::default(),
             diagnostics: vec![diagnostic],
         }
     }
@@ -361,7 +361,7 @@ pub fn parse(text: &str, format: ChainFormat) -> ParsedChain {
 }
 
 /// Reads name, package and description as an agent's are read.
-fn read_head(entries: Vec<YamlEntry>, chain: &mut Chain, diagnostics: &mut Vec<Diagnostic>) {
+fn read_head(entries: Vec<YamlEntry>, chain: &mut ChainFile, diagnostics: &mut Vec<Diagnostic>) {
     let mut found = Vec::new();
     let head = agent_fields::read(entries, Position::new(1, 1), &mut found);
     // A description is optional for an agent but required for a chain.

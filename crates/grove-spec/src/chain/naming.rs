@@ -1,6 +1,6 @@
 //! The names of chains and of their files.
 
-use super::Chain;
+use super::ChainFile;
 
 /// The format of a chain file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,7 +47,7 @@ pub fn stem(file_name: &str) -> &str {
 }
 
 /// Returns the name by which a chain is called, its package included; a chain without a name has its file's.
-pub fn runtime_name(chain: &Chain, file_name: &str) -> String {
+pub fn runtime_name(chain: &ChainFile, file_name: &str) -> String {
     let name = chain.name.as_deref().unwrap_or_else(|| stem(file_name));
     match &chain.package {
         Some(package) => format!("{package}.{name}"),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{Chain, ChainFormat, ChainStep, Expand, ParallelTasks, RepeatedTask, parse};
+use super::{ChainFile, ChainFormat, ChainStep, Expand, ParallelTasks, RepeatedTask, parse};
 use crate::skill::print::{double_quoted, scalar_text};
 use crate::yaml::Scalar;
 
@@ -13,13 +13,13 @@ use crate::yaml::Scalar;
 pub struct NotInMarkdown;
 
 /// Returns the chain as a `.chain.json`.
-pub fn json(chain: &Chain) -> String {
+pub fn json(chain: &ChainFile) -> String {
     let text = serde_json::to_string_pretty(chain).unwrap_or_default();
     format!("{text}\n")
 }
 
 /// Returns the object of a `.chain.json`.
-pub(super) fn value(chain: &Chain) -> Value {
+pub(super) fn value(chain: &ChainFile) -> Value {
     let mut file = Map::new();
     put(&mut file, "name", chain.name.as_ref());
     put(&mut file, "package", chain.package.as_ref());
@@ -33,7 +33,7 @@ pub(super) fn value(chain: &Chain) -> Value {
 }
 
 /// Returns the chain as a `.chain.md`, if that can express it: it has no groups and fan-outs.
-pub fn markdown(chain: &Chain) -> Result<String, NotInMarkdown> {
+pub fn markdown(chain: &ChainFile) -> Result<String, NotInMarkdown> {
     let mut text = String::from("---\n");
     let head = [
         ("name", &chain.name),

@@ -507,11 +507,11 @@ proptest! {
                 ..ChainTask::default()
             }))
         });
-        let chain = Chain {
+        let chain = ChainFile {
             name: Some("x".to_owned()),
             description: Some("d".to_owned()),
             steps: steps.collect(),
-            ..Chain::default()
+            ..ChainFile::default()
         };
         let markdown = print::markdown(&chain);
         prop_assert!(markdown.is_ok(), "{:?}", chain);

@@ -1,7 +1,7 @@
-//! The reading of top-level entries into the fields of a [`SkillFrontmatter`].
+//! The reading of top-level entries into the fields of a [`SkillFile`].
 
 use super::{
-    MAX_COMPATIBILITY, MAX_DESCRIPTION, MAX_NAME, SkillDetails, SkillFrontmatter, body, conduct,
+    MAX_COMPATIBILITY, MAX_DESCRIPTION, MAX_NAME, SkillDetails, SkillFile, body, conduct,
     requirements, split_tools, tree_keys,
 };
 use crate::codes::Code;
@@ -105,10 +105,10 @@ pub(super) const KNOWN: KnownKeys = KnownKeys {
 };
 
 /// Reads the fields of a skill.
-pub(super) fn read(entries: Vec<YamlEntry>, diagnostics: &mut Vec<Diagnostic>) -> SkillFrontmatter {
+pub(super) fn read(entries: Vec<YamlEntry>, diagnostics: &mut Vec<Diagnostic>) -> SkillFile {
     let mut reader = SkillReader {
         values: FieldReader::new(diagnostics),
-        skill: SkillFrontmatter::default(),
+        skill: SkillFile::default(),
     };
     let mut description_at = None;
     for entry in entries {
@@ -133,7 +133,7 @@ pub(super) fn read(entries: Vec<YamlEntry>, diagnostics: &mut Vec<Diagnostic>) -
 
 struct SkillReader<'a> {
     values: FieldReader<'a>,
-    skill: SkillFrontmatter,
+    skill: SkillFile,
 }
 
 impl SkillReader<'_> {

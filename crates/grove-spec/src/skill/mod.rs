@@ -1,4 +1,4 @@
-//! `SKILL.md`: from bytes to a [`SkillFrontmatter`] and findings.
+//! `SKILL.md`: from bytes to a [`SkillFile`] and findings.
 
 pub(crate) mod body;
 mod conduct;
@@ -33,7 +33,7 @@ pub const MAX_COMPATIBILITY: usize = 500;
 
 /// The frontmatter of a skill file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SkillFrontmatter {
+pub struct SkillFile {
     /// The name in the frontmatter; without one, the folder's name counts.
     pub name: Option<String>,
     /// The purpose of the skill and when to use it. A skill without one is in no catalog.
@@ -99,7 +99,7 @@ impl SkillDetails {
     };
 }
 
-impl Default for SkillFrontmatter {
+impl Default for SkillFile {
     fn default() -> Self {
         Self {
             name: None,
@@ -114,7 +114,7 @@ impl Default for SkillFrontmatter {
     }
 }
 
-impl SkillFrontmatter {
+impl SkillFile {
     /// Returns the optional keys, all empty for a skill that has none.
     pub fn details(&self) -> &SkillDetails {
         static NONE: SkillDetails = SkillDetails::NONE;
@@ -139,7 +139,7 @@ impl SkillFrontmatter {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParsedSkill {
     /// The skill; to be used only if no finding is an error.
-    pub skill: SkillFrontmatter,
+    pub skill: SkillFile,
     /// Byte offset of the body.
     pub body_offset: usize,
     /// Findings about the file.
@@ -166,7 +166,7 @@ impl ParsedSkill {
     /// The result for a file that cannot be read as a skill.
     pub fn refused(diagnostic: Diagnostic) -> Self {
         Self {
-            skill: SkillFrontmatter::default(),
+            skill: SkillFile::default(),
             body_offset: 0,
             diagnostics: vec![diagnostic],
         }
@@ -185,11 +185,9 @@ pub fn parse(text: &str) -> ParsedSkill {
         Err(refusal) => return ParsedSkill::refused(refusal),
     };
     let mut diagnostics = document.diagnostics;
-    let skill = document
-        .entries
-        .map_or_else(SkillFrontmatter::default, |entries| {
-            fields::read(entries, &mut diagnostics)
-        });
+    let skill = document.entries.map_or_else(SkillFile::default, |entries| {
+        fields::read(entries, &mut diagnostics)
+    });
     body::check(text, document.body_offset, &mut diagnostics);
     ParsedSkill {
         skill,

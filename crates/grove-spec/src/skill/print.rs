@@ -4,11 +4,11 @@
 
 use std::fmt::Write as _;
 
-use super::SkillFrontmatter;
+use super::SkillFile;
 use crate::yaml::{Scalar, YamlEntry, YamlNode, YamlValue, scan};
 
 /// A skill file with this frontmatter and body.
-pub fn print(skill: &SkillFrontmatter, body: &str) -> String {
+pub fn print(skill: &SkillFile, body: &str) -> String {
     let mut out = String::from("---\n");
     let details = skill.details();
     text(&mut out, "name", skill.name.as_deref());
@@ -238,9 +238,9 @@ mod tests {
             position: at,
             value: YamlNode::text("v", at),
         };
-        let skill = SkillFrontmatter {
+        let skill = SkillFile {
             metadata: vec![entry],
-            ..SkillFrontmatter::default()
+            ..SkillFile::default()
         };
         let printed = print(&skill, "");
         assert_eq!(print(&parse(&printed).skill, ""), printed);
@@ -253,13 +253,13 @@ mod tests {
             name in words(), description in words(), license in prop::option::of(words()), tools in prop::collection::vec(words(), 0..3),
             extra in node(), model in any::<bool>(), body in words(),
         ) {
-            let skill = SkillFrontmatter {
+            let skill = SkillFile {
                 name: Some(name),
                 description: Some(description),
                 model_invocable: model,
                 details: Some(Box::new(SkillDetails { license, allowed_tools: tools, ..SkillDetails::default() })),
                 metadata: vec![YamlEntry { key: "x".into(), position: Position::new(1, 1), value: extra }],
-                ..SkillFrontmatter::default()
+                ..SkillFile::default()
             };
             let once = parse(&print(&skill, &body));
             prop_assert!(once.is_valid(), "{:?}\n{}", once.diagnostics, print(&skill, &body));

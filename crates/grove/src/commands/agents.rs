@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::hosts::AgentRules;
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_skills::{Environment, Look, Parts, Request, Scope, View};
 use grove_spec::agent::overrides::AgentField;
 use grove_spec::text::{first_names, one_line};
@@ -146,7 +146,7 @@ fn show(look: &Look, agent: &Agent, out: &mut Output) {
             let file = tilde(&set.origin.file, environment);
             let value = match set.field.as_str() {
                 AgentField::SYSTEM_PROMPT => "another text",
-                AgentField::DISABLED if agent.state == State::Disabled => "true",
+                AgentField::DISABLED if agent.state == EntryState::Disabled => "true",
                 AgentField::DISABLED => "false",
                 "tools" => "as usual",
                 _ => "nothing",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use grove_catalog::catalog::{self, Budget, Catalog, Style, Treatment, Unit};
+use grove_catalog::catalog::{self, BudgetUnit, Catalog, CatalogBudget, CatalogStyle, Treatment};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::Environment;
 use grove_skills::disclosure::{CatalogOptions, ConversationCatalog, CountTokens, Disclosure};
@@ -66,16 +66,19 @@ pub(super) fn run(
     Ok(0)
 }
 
-fn style(style: StyleArg) -> Style {
+fn style(style: StyleArg) -> CatalogStyle {
     match style {
-        StyleArg::Xml => Style::Xml,
-        StyleArg::Markdown => Style::Markdown,
-        StyleArg::Json => Style::Json,
-        StyleArg::Names => Style::Names,
+        StyleArg::Xml => CatalogStyle::Xml,
+        StyleArg::Markdown => CatalogStyle::Markdown,
+        StyleArg::Json => CatalogStyle::Json,
+        StyleArg::Names => CatalogStyle::Names,
     }
 }
 
-fn budget(arguments: &CatalogArgs, limits: &ConfiguredLimits) -> Result<Budget, CommandError> {
+fn budget(
+    arguments: &CatalogArgs,
+    limits: &ConfiguredLimits,
+) -> Result<CatalogBudget, CommandError> {
     let entries = arguments.max_skills;
     let entries = entries.unwrap_or(limits.prompt_skills.count());
     let chars = limits.prompt_chars.count();
@@ -88,21 +91,21 @@ fn budget(arguments: &CatalogArgs, limits: &ConfiguredLimits) -> Result<Budget, 
         // Thousandths of a percent are exact enough, and integers give the same number everywhere.
         #[expect(clippy::cast_sign_loss, reason = "it was checked to be positive")]
         let thousandths = (arguments.share * 1_000.0).round() as usize;
-        return Ok(Budget::tokens(
+        return Ok(CatalogBudget::tokens(
             window.saturating_mul(thousandths) / 100_000,
             entries,
         ));
     }
     Ok(match (arguments.tokens, arguments.budget) {
-        (true, tokens) => Budget::tokens(tokens.unwrap_or(chars / 4), entries),
-        (false, size) => Budget::chars(size.unwrap_or(chars), entries),
+        (true, tokens) => CatalogBudget::tokens(tokens.unwrap_or(chars / 4), entries),
+        (false, size) => CatalogBudget::chars(size.unwrap_or(chars), entries),
     })
 }
 
 /// A budget in tokens is counted exactly where that can be done.
-fn exact(budget: Budget) -> Option<(usize, CountTokens)> {
+fn exact(budget: CatalogBudget) -> Option<(usize, CountTokens)> {
     let tokens = budget.size / catalog::budget::BYTES_PER_TOKEN;
-    let counts = tokens::EXACT && budget.unit == Unit::Bytes;
+    let counts = tokens::EXACT && budget.unit == BudgetUnit::Bytes;
     counts.then_some((tokens, tokens::count as CountTokens))
 }
 
@@ -143,7 +146,7 @@ fn note(looked: &Looked, text: &str, catalog: &Catalog, out: &mut Output) {
 fn to_json(snapshot: &Snapshot, catalog: &Catalog, text: &str) -> Value {
     let report = &catalog.report;
     let shown = |size: usize| report.budget.shown(size).0;
-    let entry = |entry: &catalog::Entry| {
+    let entry = |entry: &catalog::CatalogEntry| {
         json!({
             "kind": entry.kind.as_str(),
             "key": entry.key,
@@ -154,7 +157,7 @@ fn to_json(snapshot: &Snapshot, catalog: &Catalog, text: &str) -> Value {
             "cost": shown(entry.cost),
         })
     };
-    let skill = |line: &catalog::Line| {
+    let skill = |line: &catalog::SkillReport| {
         let skill = snapshot.skills.get(line.skill)?;
         Some(json!({
             "address": snapshot.address(skill),

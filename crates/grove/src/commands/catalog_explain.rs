@@ -1,7 +1,7 @@
 //! `grove catalog --explain`: where the budget goes, as a picture and a table.
 
-use grove_catalog::catalog::{Budget, Catalog, EntryKind, Treatment};
-use grove_catalog::root::Source;
+use grove_catalog::catalog::{Catalog, CatalogBudget, CatalogEntryKind, Treatment};
+use grove_catalog::root::RootSource;
 
 use super::{Looked, counted};
 use crate::output::{Output, page};
@@ -57,7 +57,7 @@ pub(super) fn print(looked: &Looked, catalog: &Catalog, out: &mut Output) {
 
 /// Returns the cost of each source, and of the parts that belong to no source.
 fn parts(catalog: &Catalog) -> Vec<(String, usize)> {
-    let of = |source: Source| {
+    let of = |source: RootSource| {
         let entries = catalog.entries.iter();
         entries
             .filter(|entry| entry.source == Some(source))
@@ -67,12 +67,12 @@ fn parts(catalog: &Catalog) -> Vec<(String, usize)> {
     let rest = catalog
         .entries
         .iter()
-        .filter(|entry| entry.kind == EntryKind::Rest)
+        .filter(|entry| entry.kind == CatalogEntryKind::Rest)
         .map(|entry| entry.cost)
         .sum();
     let mut parts = vec![("instructions".to_owned(), catalog.report.frame)];
     parts.extend(
-        Source::ALL
+        RootSource::ALL
             .into_iter()
             .map(|source| (source.as_str().to_owned(), of(source))),
     );
@@ -81,7 +81,7 @@ fn parts(catalog: &Catalog) -> Vec<(String, usize)> {
     parts
 }
 
-fn bar(name: &str, cost: usize, budget: Budget) -> String {
+fn bar(name: &str, cost: usize, budget: CatalogBudget) -> String {
     let share = |of: usize| {
         let part = cost.saturating_mul(of);
         part.checked_div(budget.size).unwrap_or(0)
@@ -106,8 +106,8 @@ fn print_entries(looked: &Looked, catalog: &Catalog, out: &mut Output) {
             .iter()
             .find(|line| line.entry == Some(at));
         let what = match entry.kind {
-            EntryKind::Skill => line.map_or("", |line| line.treatment.as_str()).to_owned(),
-            EntryKind::Branch | EntryKind::Group | EntryKind::Rest => {
+            CatalogEntryKind::Skill => line.map_or("", |line| line.treatment.as_str()).to_owned(),
+            CatalogEntryKind::Branch | CatalogEntryKind::Group | CatalogEntryKind::Rest => {
                 format!(
                     "{} of {}",
                     entry.kind.as_str(),

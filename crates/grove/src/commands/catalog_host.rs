@@ -38,7 +38,7 @@ fn count(listing: &HostListing, how: &str) -> usize {
 }
 
 fn to_json(snapshot: &Snapshot, host: &Host, listing: &HostListing) -> Value {
-    let entry = |one: &host_listing::Shown| {
+    let entry = |one: &host_listing::ListedSkill| {
         Some(json!({
             "name": one.name,
             "address": snapshot.address(snapshot.skills.get(one.skill)?),

@@ -1,8 +1,8 @@
 //! `grove chains list`, `grove chains show NAME` and `grove chains check`.
 
 use grove_catalog::chains::{Chain, Chains};
-use grove_catalog::root::Source;
-use grove_catalog::state::{Reason, State};
+use grove_catalog::root::RootSource;
+use grove_catalog::state::{EntryState, StateReason};
 use grove_skills::chains::source_of;
 use grove_skills::{Environment, Look, Parts, Request};
 use grove_spec::Diagnostic;
@@ -149,7 +149,7 @@ fn step_line(step: &ChainStep) -> String {
 
 /// The chains and findings of one scope.
 struct InScope<'a> {
-    source: Source,
+    source: RootSource,
     chains: Vec<&'a Chain>,
     /// Findings about folders and settings, not about one chain.
     diagnostics: Vec<&'a Diagnostic>,
@@ -167,12 +167,12 @@ impl InScope<'_> {
 fn by_scope(look: &Look) -> Vec<InScope<'_>> {
     let found = &look.snapshot.chains;
     let of_chain = |chain: &Chain| found.roots.get(chain.root).map(|root| root.source);
-    let scopes = Source::ALL.into_iter().map(|source| InScope {
+    let scopes = RootSource::ALL.into_iter().map(|source| InScope {
         source,
         chains: found
             .all
             .iter()
-            .filter(|chain| of_chain(chain).unwrap_or(Source::Bundled) == source)
+            .filter(|chain| of_chain(chain).unwrap_or(RootSource::Bundled) == source)
             .collect(),
         diagnostics: found
             .diagnostics
@@ -235,10 +235,10 @@ fn print_scope(look: &Look, scope: &InScope<'_>, out: &mut Output) {
 }
 
 /// Returns the reason why a chain is not used although nothing is wrong with its file.
-fn unused(chain: &Chain) -> Option<&Reason> {
+fn unused(chain: &Chain) -> Option<&StateReason> {
     let waits = matches!(
         chain.state,
-        State::Changed | State::Untrusted | State::Disabled
+        EntryState::Changed | EntryState::Untrusted | EntryState::Disabled
     );
     chain.reasons.first().filter(|_| waits)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_engine::ChangeWords;
 use grove_skills::Environment;
 use grove_skills::managing::{Changed, Manager, Renaming};
@@ -118,7 +118,7 @@ fn to_json(kind: &str, action: &str, changed: &Changed) -> Value {
         "file": changed.file.to_string_lossy(),
         "previousFile": changed.previous.as_deref().map(Path::to_string_lossy),
         "changed": changed.changed,
-        "state": changed.state.map(State::as_str),
+        "state": changed.state.map(EntryState::as_str),
         "reasons": changed.reasons,
         "notes": changed.notes,
         "warnings": DiagnosticJson::list(&changed.warnings),

@@ -9,7 +9,7 @@ use grove_catalog::chains::Chain;
 use grove_catalog::entry::{Entries, Entry};
 use grove_catalog::root::Root;
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_spec::{Code, Diagnostic, Severity};
 use serde_json::json;
 
@@ -294,9 +294,9 @@ fn print_summary(snapshot: &Snapshot, checked: Checked, findings: usize, out: &m
 
 /// The word for people of a state that was counted.
 fn in_words(word: &'static str) -> &'static str {
-    let mut all = State::ALL.into_iter();
+    let mut all = EntryState::ALL.into_iter();
     let state = all.find(|state| state.as_str() == word);
-    state.map_or(word, State::in_words)
+    state.map_or(word, EntryState::in_words)
 }
 
 fn print_states<E: Entry>(entries: Entries<'_, E>, noun: &str, out: &mut Output) {
@@ -421,7 +421,10 @@ fn print_unusable<E: Entry>(entries: Entries<'_, E>, out: &mut Output) -> usize 
     let mut count = 0;
     for one in entries.all {
         let state = one.state();
-        if !matches!(state, State::Ineligible | State::Untrusted | State::Changed) {
+        if !matches!(
+            state,
+            EntryState::Ineligible | EntryState::Untrusted | EntryState::Changed
+        ) {
             continue;
         }
         for reason in one.reasons() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::agents::Agent;
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_skills::Environment;
 use grove_skills::packages::{Package, Packages};
 use grove_spec::package::EntryKind;
@@ -218,8 +218,8 @@ const fn scope(package: &Package) -> &'static str {
     }
 }
 
-fn state_of(word: &str) -> Option<State> {
-    let mut all = State::ALL.into_iter();
+fn state_of(word: &str) -> Option<EntryState> {
+    let mut all = EntryState::ALL.into_iter();
     all.find(|state| state.as_str() == word)
 }
 
@@ -231,13 +231,13 @@ fn print_counts(noun: &str, counts: &[CountJson], out: &mut Output) {
     let usable: usize = counts
         .iter()
         .flat_map(|count| &count.states)
-        .filter(|(word, _)| state_of(word).is_some_and(State::is_offered))
+        .filter(|(word, _)| state_of(word).is_some_and(EntryState::is_offered))
         .map(|(_, count)| count)
         .sum();
     out.line(&format!("{} found, {usable} usable", counted(total, noun)));
     for count in counts {
         let states = count.states.iter();
-        let in_words = |word| state_of(word).map_or(word, State::in_words);
+        let in_words = |word| state_of(word).map_or(word, EntryState::in_words);
         let states: Vec<String> = states
             .map(|(word, n)| format!("{n} {}", in_words(word)))
             .collect();

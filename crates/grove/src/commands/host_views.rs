@@ -1,9 +1,9 @@
 //! Views of the skills and agents here by every host on this machine and by Grove itself: the rows of `grove` and of
 //! `grove why`.
 
-use grove_catalog::catalog::{Budget, Style, Treatment};
-use grove_catalog::host_listing::{HostListing, How};
-use grove_catalog::hosts::{self, Host, Measure};
+use grove_catalog::catalog::{CatalogBudget, CatalogStyle, Treatment};
+use grove_catalog::host_listing::{HostListing, ListedForm};
+use grove_catalog::hosts::{self, Host, ListMeasure};
 use grove_fs::files;
 use grove_skills::disclosure::{CatalogOptions, Disclosure};
 use grove_skills::{Environment, Look, Parts, Request, View, host_lists, machine_hosts};
@@ -86,8 +86,8 @@ impl HostView {
     pub(super) fn own(looked: &Looked) -> Self {
         let limits = &looked.world.settings.settings.limits;
         let asked = CatalogOptions {
-            style: Style::Xml,
-            budget: Budget::chars(limits.prompt_chars.count(), limits.prompt_skills.count()),
+            style: CatalogStyle::Xml,
+            budget: CatalogBudget::chars(limits.prompt_chars.count(), limits.prompt_skills.count()),
             index_dir: None,
             exact: None,
             exclude: Vec::new(),
@@ -111,10 +111,10 @@ impl HostView {
         let listing = host_lists::listing(&looked.look, &host, None);
         let shown = listing.shown.iter().map(|one| {
             let sight = match one.how {
-                How::Full => Sight::Whole,
-                How::Shortened(_) => Sight::Shortened,
-                How::NameOnly => Sight::NameOnly,
-                How::LeftOut => Sight::NotShown,
+                ListedForm::Full => Sight::Whole,
+                ListedForm::Shortened(_) => Sight::Shortened,
+                ListedForm::NameOnly => Sight::NameOnly,
+                ListedForm::LeftOut => Sight::NotShown,
             };
             (one.skill, sight)
         });
@@ -170,7 +170,7 @@ impl HostView {
 pub(super) fn listing_cost(listing: &HostListing) -> (usize, usize) {
     let (chars, tokens) = cost(&listing.text);
     match listing.budget.measure {
-        Measure::Tokens => (chars, listing.budget.used),
+        ListMeasure::Tokens => (chars, listing.budget.used),
         _ => (chars, tokens),
     }
 }

@@ -1,7 +1,7 @@
 //! `grove init`: what is here, and what a new user may do next. Nothing is written without the person's consent.
 
 use clap::ValueEnum as _;
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_skills::{Environment, Project, machine_hosts};
 use serde::Serialize;
 use serde_json::json;
@@ -48,14 +48,14 @@ pub(super) fn run(
     let models = ModelSettings::find(&environment);
     let providers = ProviderHealth::all(&models);
     let engines = engines::installed(&environment);
-    let count = |state: State| {
+    let count = |state: EntryState| {
         let skills = looked.snapshot.skills.iter();
         skills.filter(|skill| skill.state == state).count()
     };
     let project = FoundProject {
         folder: Project::find(&environment).root,
-        untrusted: count(State::Untrusted),
-        changed: count(State::Changed),
+        untrusted: count(EntryState::Untrusted),
+        changed: count(EntryState::Changed),
     };
     if json && yes {
         let message = "--json asks and writes nothing, so there is nothing for --yes to agree to";

@@ -2,7 +2,7 @@
 
 use grove_catalog::report;
 use grove_catalog::snapshot::Snapshot;
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_skills::Environment;
 use grove_spec::text::grouped;
 use serde_json::{Value, json};
@@ -118,7 +118,7 @@ struct Attention {
 fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
     let mut all = Vec::new();
     let mut add = |message: String, command: String| all.push(Attention { message, command });
-    let count = |state: State| {
+    let count = |state: EntryState| {
         snapshot
             .skills
             .iter()
@@ -126,8 +126,11 @@ fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
             .count()
     };
     for (state, what) in [
-        (State::Changed, "changed since this project was trusted"),
-        (State::Untrusted, "in a project that is not trusted"),
+        (
+            EntryState::Changed,
+            "changed since this project was trusted",
+        ),
+        (EntryState::Untrusted, "in a project that is not trusted"),
     ] {
         if let n @ 1.. = count(state) {
             add(format!("{} {what}", is_or_are(n)), "grove trust".to_owned());
@@ -182,7 +185,7 @@ pub(super) fn print_sources(snapshot: &Snapshot, out: &mut Output) {
     ));
     for (source, states) in report::count_sources(snapshot.entries()) {
         let total: usize = states.values().sum();
-        let shown: Vec<String> = State::ALL
+        let shown: Vec<String> = EntryState::ALL
             .into_iter()
             .filter_map(|state| {
                 let count = states.get(state.as_str())?;

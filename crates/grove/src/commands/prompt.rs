@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use grove_catalog::Digest;
-use grove_catalog::prompt::{Base, BaseUse, Prompt};
+use grove_catalog::prompt::{BasePrompt, BasePromptUse, Prompt};
 use grove_catalog::report::PromptJson;
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
 use grove_skills::{Environment, Library, Look as Seen, LookAgain as _, Parts, Request};
@@ -90,9 +90,9 @@ fn print(
 }
 
 /// Reads the base prompt of the program that runs the agent, from a file or from standard input.
-fn read_base(given: &Path, environment: &Environment) -> Result<Base, CommandError> {
+fn read_base(given: &Path, environment: &Environment) -> Result<BasePrompt, CommandError> {
     let read = input_text::read(environment, given, MAX_BASE, "the base prompt")?;
-    Ok(Base {
+    Ok(BasePrompt {
         source: read.file,
         digest: Digest::of(read.text.as_bytes()),
         text: read.text,
@@ -106,9 +106,9 @@ fn said_of_base(prompt: &Prompt) -> String {
         PromptMode::Replace => "replace",
     };
     let base = match prompt.base {
-        BaseUse::Absent => "was not given",
-        BaseUse::First => "comes first",
-        BaseUse::Replaced => "is left out",
+        BasePromptUse::Absent => "was not given",
+        BasePromptUse::First => "comes first",
+        BasePromptUse::Replaced => "is left out",
     };
     format!("mode {mode}: the caller's prompt {base}")
 }

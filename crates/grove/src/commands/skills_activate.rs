@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::catalog::Catalog;
-use grove_catalog::disclosure::{Child, Expansion, Refusal};
+use grove_catalog::disclosure::{DisclosureRefusal, ExpandOutcome, ListedChild};
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_skills::disclosure::{Activated, Call, Disclosure, DisclosureError, Expanded};
 use grove_skills::{Environment, LookAgain as _};
@@ -90,7 +90,7 @@ impl Talk<'_> {
         self.out.text(&expanded.text);
         self.diagnostics(&expanded.diagnostics);
         match expanded.expansion {
-            Expansion::Already => {
+            ExpandOutcome::Already => {
                 self.out.note("grove: already expanded");
                 self.not_remembered();
             }
@@ -198,7 +198,7 @@ fn too_small(shortest: &Catalog) -> CommandError {
 
 fn refused(
     snapshot: &Snapshot,
-    refusal: &Refusal,
+    refusal: &DisclosureRefusal,
     verb: &str,
     typed: &str,
     flags: &Look,
@@ -211,16 +211,16 @@ fn refused(
     };
     let name = typed.strip_prefix('/').unwrap_or(typed);
     match refusal {
-        Refusal::Unknown(near) => naming::unknown(snapshot, name, near),
-        Refusal::Several(all) => naming::ambiguous(snapshot, &command, flags, name, all),
-        Refusal::SeveralGroups(groups) => {
+        DisclosureRefusal::Unknown(near) => naming::unknown(snapshot, name, near),
+        DisclosureRefusal::Several(all) => naming::ambiguous(snapshot, &command, flags, name, all),
+        DisclosureRefusal::SeveralGroups(groups) => {
             let mut error = finding(format!("{} groups are called `{name}`", groups.len()));
             for group in groups {
                 error = error.hint(naming::command_for(&command, &group.key, flags));
             }
             error
         }
-        Refusal::NotUsable(at) => about(*at, &|skill| {
+        DisclosureRefusal::NotUsable(at) => about(*at, &|skill| {
             let address = snapshot.address(skill);
             let mut reasons = skill.reasons.iter();
             let state = skill.state.as_str();
@@ -234,7 +234,7 @@ fn refused(
             }
             error
         }),
-        Refusal::Shadowed(at) => about(*at, &|skill| {
+        DisclosureRefusal::Shadowed(at) => about(*at, &|skill| {
             let address = snapshot.address(skill);
             let instead = skill.stand_in.and_then(|at| snapshot.skills.get(at));
             let instead = instead.map_or_else(String::new, |other| {
@@ -243,14 +243,14 @@ fn refused(
             finding(format!("`{address}` is shadowed{instead}"))
                 .hint(naming::command_for(&command, &address, flags))
         }),
-        Refusal::ForPeople(at) => about(*at, &|skill| {
+        DisclosureRefusal::ForPeople(at) => about(*at, &|skill| {
             finding(format!(
                 "`{}` is for people: no model may activate it",
                 skill.name()
             ))
             .hint(naming::command_for(&command, &format!("/{name}"), flags))
         }),
-        Refusal::ForModels(at) => about(*at, &|skill| {
+        DisclosureRefusal::ForModels(at) => about(*at, &|skill| {
             finding(format!(
                 "`{}` is for models: nobody may call it as `/name`",
                 skill.name()
@@ -261,8 +261,8 @@ fn refused(
 }
 
 /// Entries that take another's place.
-fn children_json(children: &[Child]) -> Vec<Value> {
-    let one = |child: &Child| {
+fn children_json(children: &[ListedChild]) -> Vec<Value> {
+    let one = |child: &ListedChild| {
         json!({
             "key": child.key,
             "name": child.name,
@@ -304,7 +304,7 @@ fn expanded_json(expanded: &Expanded, session: Option<&Path>) -> Value {
         "schema": "grove.skills.expand/1",
         "key": expanded.node.key(snapshot),
         "name": expanded.node.name(snapshot),
-        "alreadyExpanded": expanded.expansion != Expansion::Expanded,
+        "alreadyExpanded": expanded.expansion != ExpandOutcome::Expanded,
         "text": expanded.text,
         "chars": chars,
         "tokens": tokens,

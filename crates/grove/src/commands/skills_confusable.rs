@@ -1,6 +1,6 @@
 //! `grove skills confusable`: skills that a model would mix up, and what to change.
 
-use grove_catalog::search::confusable::Confusable;
+use grove_catalog::search::confusable::ConfusableSkills;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_skills::search::Searcher;
 use grove_spec::Diagnostic;
@@ -54,7 +54,7 @@ pub(super) fn run(looked: &mut Looked, json: bool, out: &mut Output) -> u8 {
     0
 }
 
-fn to_json(snapshot: &Snapshot, found: &Confusable, diagnostics: &[Diagnostic]) -> Value {
+fn to_json(snapshot: &Snapshot, found: &ConfusableSkills, diagnostics: &[Diagnostic]) -> Value {
     let skill = |at: &usize| {
         let skill = snapshot.skills.get(*at)?;
         let address = snapshot.address(skill);

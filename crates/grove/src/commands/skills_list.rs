@@ -1,6 +1,6 @@
 //! `grove skills list`.
 
-use grove_catalog::State;
+use grove_catalog::EntryState;
 use grove_catalog::catalog::budget::BYTES_PER_TOKEN;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use serde_json::json;
@@ -14,17 +14,17 @@ use crate::tokens;
 
 /// Refuses words that are no states.
 pub(super) fn require_known(states: &[String]) -> Result<(), CommandError> {
-    let known = |word: &str| State::ALL.iter().any(|state| is(*state, word));
+    let known = |word: &str| EntryState::ALL.iter().any(|state| is(*state, word));
     let Some(unknown) = states.iter().find(|word| !known(word)) else {
         return Ok(());
     };
-    let all: Vec<&str> = State::ALL.iter().map(|state| state.as_str()).collect();
+    let all: Vec<&str> = EntryState::ALL.iter().map(|state| state.as_str()).collect();
     Err(CommandError::usage(format!("unknown state `{unknown}`"))
         .hint(format!("states: {}", all.join(", "))))
 }
 
 /// Returns true if a word names a state, in any case.
-fn is(state: State, word: &str) -> bool {
+fn is(state: EntryState, word: &str) -> bool {
     [state.as_str(), state.in_words()]
         .iter()
         .any(|known| known.eq_ignore_ascii_case(word))
@@ -129,7 +129,7 @@ fn tree(snapshot: &Snapshot, mut skills: Vec<&Skill>, out: &mut Output) {
         }
         let state = skill.state.in_words();
         let mut line = format!("{}{}", "  ".repeat(path.len() + 1), path_text(last));
-        if skill.state != State::Ok {
+        if skill.state != EntryState::Ok {
             let meaning = colour::of_word(state).unwrap_or(Meaning::Doubtful);
             line = format!("{line}  {}", marked(meaning, state));
         }

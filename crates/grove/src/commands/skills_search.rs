@@ -2,7 +2,9 @@
 
 use grove_catalog::snapshot::Skill;
 use grove_skills::Environment;
-use grove_skills::search::{self, Audience, Found, Hit, Query, Reason, Searcher};
+use grove_skills::search::{
+    self, Found, MatchedWord, SearchAudience, SearchHit, SearchQuery, Searcher,
+};
 use serde_json::{Value, json};
 
 use super::{Looked, Outcome, counted, look_in_session, unread};
@@ -29,13 +31,13 @@ pub(super) fn run(
     let session = arguments.session.as_deref();
     let (seen, _) = look_in_session(environment, &arguments.look, session)?;
     let looked = looked.insert(seen);
-    let query = Query {
+    let query = SearchQuery {
         text: &text,
         limit: arguments.limit,
         audience: if arguments.person {
-            Audience::Person
+            SearchAudience::Person
         } else {
-            Audience::Model
+            SearchAudience::Model
         },
     };
     let found = Searcher::default().search_in(&mut looked.library, &looked.look, &query);
@@ -86,13 +88,13 @@ fn print(looked: &Looked, found: &Found, text: &str, out: &mut Output) {
     ));
 }
 
-fn with_skills(found: &Found) -> impl Iterator<Item = (&Hit, &Skill)> {
+fn with_skills(found: &Found) -> impl Iterator<Item = (&SearchHit, &Skill)> {
     let hits = found.hits.iter();
     hits.filter_map(|hit| Some((hit, found.snapshot.skills.get(hit.skill)?)))
 }
 
 /// The words that led to a skill, by where they were found.
-fn why(reasons: &[Reason]) -> String {
+fn why(reasons: &[MatchedWord]) -> String {
     let mut out = String::new();
     let mut field = None;
     for reason in reasons {
@@ -115,7 +117,7 @@ fn why(reasons: &[Reason]) -> String {
 
 fn to_json(query: &str, found: &Found) -> Value {
     let snapshot = &found.snapshot;
-    let result = |(hit, skill): (&Hit, &Skill)| {
+    let result = |(hit, skill): (&SearchHit, &Skill)| {
         json!({
             "id": skill.id(),
             "name": skill.name(),

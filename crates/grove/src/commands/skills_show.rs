@@ -1,7 +1,7 @@
 //! `grove skills show NAME`.
 
 use grove_catalog::Digest;
-use grove_catalog::address::{self, Answer};
+use grove_catalog::address::{self, AddressMatch};
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_spec::json::{words_of, words_of_entries};
 use grove_spec::text::one_line;
@@ -33,12 +33,12 @@ impl Family {
 pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -> Outcome {
     let snapshot = &looked.snapshot;
     let found = match address::find(snapshot, name) {
-        Answer::One(at) => snapshot.skills.get(at).map(|skill| (at, skill)),
-        Answer::Several(all) => {
+        AddressMatch::One(at) => snapshot.skills.get(at).map(|skill| (at, skill)),
+        AddressMatch::Several(all) => {
             let command = "grove skills show";
             return Err(naming::ambiguous(snapshot, command, flags, name, &all));
         }
-        Answer::None(near) => return Err(naming::unknown(snapshot, name, &near)),
+        AddressMatch::None(near) => return Err(naming::unknown(snapshot, name, &near)),
     };
     let Some((at, skill)) = found else {
         return Err(naming::unknown(snapshot, name, &[]));

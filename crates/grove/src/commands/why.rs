@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use grove_catalog::address::{Answer, near_names};
+use grove_catalog::address::{AddressMatch, near_names};
 use grove_catalog::agents::Agent;
 use grove_catalog::entry::{Entries, Entry};
 use grove_catalog::hosts::Host;
-use grove_catalog::root::{Root, Source};
+use grove_catalog::root::{Root, RootSource};
 use grove_catalog::snapshot::Skill;
-use grove_catalog::state::State;
+use grove_catalog::state::EntryState;
 use grove_fs::files;
 use grove_skills::Environment;
 use grove_spec::Code;
@@ -218,7 +218,8 @@ impl Shown for Skill {
         };
         let sight = view.sight_of(at);
         let beyond = self.reasons.first();
-        if let Some(reason) = beyond.filter(|_| self.state == State::Capped && sight.is_some()) {
+        if let Some(reason) = beyond.filter(|_| self.state == EntryState::Capped && sight.is_some())
+        {
             let answer = match sight {
                 Some(Sight::NameOnly) => "name-only",
                 _ => "behind-entry",
@@ -259,7 +260,7 @@ impl Shown for Skill {
     fn brought_to(host: &Host, _: &str, project: Option<&str>) -> Option<String> {
         if let Some(project) = project {
             let mut roots = host.roots.iter();
-            let root = roots.find(|root| root.source == Source::Project)?;
+            let root = roots.find(|root| root.source == RootSource::Project)?;
             return Some(format!(
                 "copy or link its folder into {project}/{}",
                 root.path
@@ -267,7 +268,7 @@ impl Shown for Skill {
         }
         let at_home = |shared: bool| {
             let roots = host.roots.iter();
-            let mut roots = roots.filter(|root| root.source != Source::Project);
+            let mut roots = roots.filter(|root| root.source != RootSource::Project);
             roots.find(|root| {
                 root.path.starts_with("~/") && root.path.starts_with("~/.agents/") == shared
             })
@@ -357,7 +358,7 @@ fn answers<'v, E: Shown + 'v>(
         let bearers = named(entries, name).into_iter();
         for entry in bearers.filter_map(|at| entries.all.get(at)) {
             let root = entries.roots.get(entry.root());
-            let is_project = root.is_some_and(|root| root.source == Source::Project);
+            let is_project = root.is_some_and(|root| root.source == RootSource::Project);
             for file in locations(entries, entry) {
                 if !files.iter().any(|found| found.file == file) {
                     files.push(Found { file, is_project });
@@ -405,9 +406,9 @@ fn answer_of(
 /// Everything that bears a name, or the one that an id or address leads to.
 fn named<E: Entry>(entries: Entries<'_, E>, name: &str) -> Vec<usize> {
     let found = match entries.find(name) {
-        Answer::One(at) => vec![at],
-        Answer::Several(all) => all,
-        Answer::None(_) => Vec::new(),
+        AddressMatch::One(at) => vec![at],
+        AddressMatch::Several(all) => all,
+        AddressMatch::None(_) => Vec::new(),
     };
     let bearers = found
         .iter()

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use grove_catalog::catalog::{Budget, Style};
+use grove_catalog::catalog::{CatalogBudget, CatalogStyle};
 use grove_skills::disclosure::{Call, CatalogOptions, Disclosure};
 use grove_skills::{Environment, Library, Request, View};
 use grove_testkit::catalog_reader::{ReadEntry, reach, read_catalog, read_index};
@@ -202,8 +202,8 @@ fn a_tree_is_opened_through_the_library() {
     let mut library = Library::new(environment, request);
     let talk = folder.join("talk.json");
     let asked = CatalogOptions {
-        style: Style::Xml,
-        budget: Budget::chars(30_000, 150),
+        style: CatalogStyle::Xml,
+        budget: CatalogBudget::chars(30_000, 150),
         index_dir: Some(folder.join("index")),
         exact: None,
         exclude: Vec::new(),

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::tree::says_nothing;
 
 use super::name_words::NameWords;
-use super::{FEWEST, Forest, Kind, MOST, NodeId, group};
+use super::{FEWEST, Forest, ForestNodeKind, MOST, NodeId, group};
 use crate::catalog::cut::shorten;
 use crate::catalog::style::shown_name;
 
@@ -113,9 +113,9 @@ impl<'a> Forest<'a> {
     fn edge(&self, mut id: NodeId, end: fn(&[NodeId]) -> Option<&NodeId>) -> Cow<'_, str> {
         loop {
             let name = match &self.nodes[id].kind {
-                Kind::Skill(_) => self.names[id],
-                Kind::Group { path, part, .. } if part.is_empty() => path,
-                Kind::Group { .. } => match end(&self.nodes[id].children) {
+                ForestNodeKind::Skill(_) => self.names[id],
+                ForestNodeKind::Group { path, part, .. } if part.is_empty() => path,
+                ForestNodeKind::Group { .. } => match end(&self.nodes[id].children) {
                     Some(child) => {
                         id = *child;
                         continue;

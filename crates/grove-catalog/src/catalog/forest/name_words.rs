@@ -29,7 +29,7 @@ pub(super) struct NameWords<'a> {
 impl<'a> NameWords<'a> {
     /// The words of these names, in the order of nodes.
     pub(super) fn of(names: &[&'a str]) -> Self {
-        let mut known: HashMap<u64, u32, BuildHasherDefault<HashedBefore>> = HashMap::default();
+        let mut known: HashMap<u64, u32, BuildHasherDefault<IdentityHasher>> = HashMap::default();
         let mut all = Self {
             texts: Vec::new(),
             numbers: Vec::with_capacity(names.len() * 4),
@@ -98,9 +98,9 @@ impl<'a> NameWords<'a> {
 
 /// A hasher for keys that are hashes already.
 #[derive(Debug, Default)]
-struct HashedBefore(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for HashedBefore {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }

@@ -2,14 +2,14 @@ use grove_spec::Diagnostic;
 use grove_spec::agent::formats::{self, restriction};
 use proptest::prelude::*;
 
-use super::super::{File, Job, Source, agent};
+use super::super::{ExportJob, ExportSource, HostFile, agent};
 use super::*;
 use crate::hosts::AgentRules;
 
 const HOSTS: [&str; 6] = ["claude", "codex", "copilot", "gemini", "opencode", "pi"];
 
 /// A file of a format with these lines, exported for a host.
-fn exported(lines: &str, format: AgentFormat, host: &str) -> (File, Vec<Diagnostic>) {
+fn exported(lines: &str, format: AgentFormat, host: &str) -> (HostFile, Vec<Diagnostic>) {
     let text = match format {
         AgentFormat::Codex => {
             format!("name = 'a'\ndescription = 'd'\ndeveloper_instructions = 'x'\n{lines}\n")
@@ -19,13 +19,13 @@ fn exported(lines: &str, format: AgentFormat, host: &str) -> (File, Vec<Diagnost
     let parsed = formats::read(text.as_bytes(), format).remove(0).parsed;
     assert!(parsed.is_valid(), "{text}: {:?}", parsed.diagnostics);
     let rules = AgentRules::by_name(host).unwrap();
-    let job = Job {
+    let job = ExportJob {
         title: "The host",
         rules: &rules,
         inline: false,
         budget: usize::MAX,
     };
-    let source = Source {
+    let source = ExportSource {
         name: "a",
         address: Some("a@user:x"),
         agent: &parsed.agent,
@@ -46,7 +46,7 @@ fn warnings(findings: &[Diagnostic]) -> usize {
 }
 
 /// The lines of a file between its description and its text.
-fn lines(file: &File) -> String {
+fn lines(file: &HostFile) -> String {
     let text = &file.text;
     let from = text.find("description").unwrap();
     let rest = &text[from..];
@@ -269,10 +269,10 @@ const TOOLS: [(&str, &str, &str); 6] = [
 ];
 
 /// Returns true if an agent in a file of a host has a tool, by Grove's name for it.
-fn has(file: &File, format: AgentFormat, tool: &str) -> bool {
+fn has(file: &HostFile, format: AgentFormat, tool: &str) -> bool {
     let parsed = formats::read(file.text.as_bytes(), format).remove(0).parsed;
     assert!(parsed.is_valid(), "{}: {:?}", file.text, parsed.diagnostics);
-    let vocabulary = Vocabulary::of(format);
+    let vocabulary = ToolNames::of(format);
     let is_among = |names: &[String]| {
         let mut names = names.iter();
         names.any(|name| vocabulary.own(name).names.iter().any(|own| own == tool))

@@ -41,8 +41,8 @@ fn tools_have_the_names_of_the_host() {
             other => panic!("{other}"),
         };
         let rules = AgentRules::by_name(host).unwrap().export;
-        let found = Vocabulary::of(from).translate(&list(tools), &rules, &BTreeSet::new());
-        let expected = Tools {
+        let found = ToolNames::of(from).translate(&list(tools), &rules, &BTreeSet::new());
+        let expected = HostTools {
             names: list(names),
             unmapped: list(unmapped),
         };

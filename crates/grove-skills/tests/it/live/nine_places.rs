@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use grove_catalog::State;
+use grove_catalog::EntryState;
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::live::LiveLibrary;
 use grove_skills::{Request, View, trusting};
@@ -63,7 +63,7 @@ fn start(world: &World, view: View) -> LiveLibrary {
 /// Where the `x` in use is, below the world.
 fn used(world: &World, snapshot: &Snapshot) -> Option<PathBuf> {
     let mut skills = snapshot.skills.iter();
-    let x = skills.find(|skill| skill.name() == "x" && skill.state == State::Ok)?;
+    let x = skills.find(|skill| skill.name() == "x" && skill.state == EntryState::Ok)?;
     let root = &snapshot.root_of(x)?.path;
     Some(root.strip_prefix(world.path("")).unwrap().to_path_buf())
 }

@@ -1,4 +1,4 @@
-//! Agent files of other hosts, each read into the one [`Agent`].
+//! Agent files of other hosts, each read into the one [`AgentFile`].
 //!
 //! The caller gives the format of a file, from the place where it was found; nothing here guesses. A key that has the
 //! meaning of one of Grove's under another name is read as that one; every other key of a host is kept with a finding
@@ -15,7 +15,7 @@ pub mod restriction;
 pub use codex_config::{NamedFile, NamedFiles};
 use serde::{Deserialize, Serialize};
 
-use super::{Agent, ParsedAgent, fields, known_keys, naming, near_frontmatter, thinking};
+use super::{AgentFile, ParsedAgent, fields, known_keys, naming, near_frontmatter, thinking};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Position, Severity};
 use crate::quoted_frontmatter::{self, QuotedFrontmatter};
@@ -144,7 +144,7 @@ pub fn read_bare(bytes: &[u8], format: AgentFormat) -> Vec<FoundAgent> {
         let is_bare = |finding: &Diagnostic| finding.code == Code::FrontmatterMissing;
         if format.is_markdown() && one.parsed.diagnostics.iter().any(is_bare) {
             one.parsed = ParsedAgent {
-                agent: Agent::default(),
+                agent: AgentFile::default(),
                 body_offset: 0,
                 inner_body: None,
                 named_file: None,
@@ -308,7 +308,7 @@ fn from_values(
 /// The agent that the keys of a file describe, and their positions.
 #[derive(Default)]
 struct AgentWithPlaces {
-    agent: Agent,
+    agent: AgentFile,
     places: Vec<(Key, Position)>,
 }
 

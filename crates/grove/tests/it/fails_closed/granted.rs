@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use grove_catalog::export::{self, Job, Source};
+use grove_catalog::export::{self, ExportJob, ExportSource};
 use grove_catalog::hosts::AgentRules;
 use grove_spec::agent::{AgentFormat, formats};
 use grove_spec::{fence, skill};
@@ -133,13 +133,13 @@ fn exports(cases: usize) -> Vec<String> {
         if !parsed.is_valid() {
             continue;
         }
-        let job = Job {
+        let job = ExportJob {
             title: "it",
             rules,
             inline: false,
             budget: usize::MAX,
         };
-        let source = Source {
+        let source = ExportSource {
             name: "a",
             address: Some("a@package:x"),
             agent: &parsed.agent,
