@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use grove_exec::{Owner, now};
+use grove_exec::{ProcessIdentity, now};
 use grove_plan::{
     Attempt, Body, Call, CallId, CallOutcome, Child, EffectId, EffectKind, Fact, GroupRules, Node,
     NodeId, Plan, Turn, Usage, Work,
 };
 use grove_runs::RunPlaces;
 use grove_spec::Digest;
-use grove_store::{Draft, Store, Submission};
+use grove_store::{NewEvent, Store, Submission};
 use serde_json::json;
 
 use crate::samples::Samples;
@@ -122,7 +122,7 @@ fn prepare(store: &Store, count: usize) -> Result<(), String> {
     store
         .submit(submission)
         .map_err(|error| error.to_string())?;
-    let holder = Owner::this_process().0;
+    let holder = ProcessIdentity::this_process().0;
     for row in store.outbox_of(RUN).map_err(|error| error.to_string())? {
         if row.effect.kind == EffectKind::Timer {
             continue;
@@ -145,7 +145,7 @@ fn prepare(store: &Store, count: usize) -> Result<(), String> {
 }
 
 fn append(store: &Store, fact: Fact) -> Result<(), String> {
-    let draft = Draft {
+    let draft = NewEvent {
         fact,
         artifacts: Vec::new(),
         at: now(),

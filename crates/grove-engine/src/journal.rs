@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use grove_exec::{Liveness, Owner, now};
+use grove_exec::{Liveness, ProcessIdentity, now};
 use grove_fs::FileId;
 use grove_plan::{EffectKind, Fact, NodeId, RunView, Wish};
 use grove_runs::{JournalError, RunPlaces, Woken};
 use grove_skills::Environment;
 use grove_spec::Digest;
-use grove_store::{Draft, LoadedRun, OpenRow, RunFilter, RunRow, Store, StoreError};
+use grove_store::{LoadedRun, NewEvent, OutboxRow, RunFilter, RunRow, Store, StoreError};
 
 use crate::calling_child::mark_of;
 use crate::error::{AT_LIMIT, EngineError};
@@ -141,10 +141,10 @@ impl RunJournal {
     }
 
     fn needs_recovery(&self) -> Result<bool, EngineError> {
-        let is_left = |row: &OpenRow| {
+        let is_left = |row: &OutboxRow| {
             let holder = row.holder.clone();
             let is_timer = row.effect.kind == EffectKind::Timer;
-            !is_timer && holder.is_none_or(|it| Owner(it).liveness() == Liveness::Gone)
+            !is_timer && holder.is_none_or(|it| ProcessIdentity(it).liveness() == Liveness::Gone)
         };
         Ok(self.store.outbox()?.iter().any(is_left))
     }
@@ -156,7 +156,7 @@ impl RunJournal {
             id: grove_runs::new_run_id(),
             wish,
         };
-        let draft = Draft {
+        let draft = NewEvent {
             fact,
             artifacts: Vec::new(),
             at: now(),

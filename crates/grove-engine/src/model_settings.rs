@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use grove_exec::PROGRAMS;
-use grove_model::{Api, KeySource, KnownModel, Provider, Providers, Secret};
+use grove_model::{KeySource, KnownModel, ModelApi, Provider, Providers, Secret};
 use grove_plan::{ModelFacts, Prices};
 use grove_runs::{McpServer, NoModel, surroundings_of};
 use grove_skills::{Environment, Parts, Request, World};
@@ -126,7 +126,7 @@ impl ModelSettings {
 }
 
 /// The engines that can ask a provider with an interface, in a sentence.
-fn engines_for(api: Api) -> String {
+fn engines_for(api: ModelApi) -> String {
     let programs = PROGRAMS.iter().filter(|it| it.speaks(api.word()));
     let names = std::iter::once("native").chain(programs.map(|program| program.name));
     let names: Vec<String> = names.map(|name| format!("`--engine {name}`")).collect();
@@ -137,7 +137,7 @@ fn engines_for(api: Api) -> String {
 }
 
 fn provider(environment: &Environment, name: &str, entry: &ProviderEntry) -> Provider {
-    let api = Api::of_word(&entry.api).unwrap_or(Api::Anthropic);
+    let api = ModelApi::of_word(&entry.api).unwrap_or(ModelApi::Anthropic);
     Provider {
         name: name.to_owned(),
         api,

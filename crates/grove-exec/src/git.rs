@@ -9,7 +9,7 @@ mod bounded_command;
 mod fetch;
 mod files;
 mod guard;
-mod look;
+mod inspection;
 mod merging;
 mod repository;
 mod settings;
@@ -23,8 +23,8 @@ use bounded_command::finish;
 pub use guard::GuardedRepository;
 pub use merging::MergedPatches;
 use repository::Repository;
-use settings::Settings;
-pub use working_tree::{Bringing, CapturedSubmodule, CapturedTree};
+use settings::GitSettings;
+pub use working_tree::{CapturedSubmodule, CapturedTree, LinkOrCopy};
 
 /// The most bytes that one command may print.
 const MOST_OUTPUT: u64 = 256 << 20;
@@ -96,7 +96,7 @@ pub struct Git {
     /// The `GIT_` variables, of which only the folders count at which the search for a repository stops.
     ceilings: Vec<(String, String)>,
     /// The person's configuration, read when it is needed.
-    person: Arc<OnceLock<Settings>>,
+    person: Arc<OnceLock<GitSettings>>,
 }
 
 impl Git {
@@ -112,12 +112,12 @@ impl Git {
     }
 
     /// The person's git configuration.
-    fn person(&self) -> Result<&Settings, GitError> {
+    fn person(&self) -> Result<&GitSettings, GitError> {
         if self.person.get().is_none() {
-            let read = Settings::of_person(&self.environment)?;
+            let read = GitSettings::of_person(&self.environment)?;
             let _ = self.person.set(read);
         }
-        let nothing: &Settings = const { &Settings::NONE };
+        let nothing: &GitSettings = const { &GitSettings::NONE };
         Ok(self.person.get().unwrap_or(nothing))
     }
 

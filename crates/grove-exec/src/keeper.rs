@@ -21,12 +21,12 @@ use serde::{Deserialize, Serialize};
 pub use client::{ExecError, Keeper, ProcessEnd, StopTokens};
 pub use process::keep;
 
-use crate::processes::Seen;
-use crate::sandbox::{Held, Sandbox};
+use crate::processes::SeenProcess;
+use crate::sandbox::{EnforcedRestriction, Sandbox};
 
 /// The command that a keeper runs, with its limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
+pub struct KeeperOrder {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// The folder in which it runs.
@@ -47,7 +47,7 @@ pub struct Order {
     pub open_files: Option<u64>,
 }
 
-impl Order {
+impl KeeperOrder {
     /// Returns the order for a shell line with the usual limits and an empty environment.
     pub fn shell(line: &str, folder: PathBuf, mark: &str) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl Order {
 /// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Exit {
+pub enum ProgramExit {
     /// It ended with this code.
     Code(i32),
     /// It was ended by this signal.
@@ -87,7 +87,7 @@ pub enum Exit {
 /// The reason why a tree ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Why {
+pub enum EndReason {
     /// Its program ended by itself.
     Done,
     /// It reached its time limit.
@@ -102,11 +102,11 @@ pub enum Why {
 
 /// The observations of a keeper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct KeeperReport {
     /// The end of the program.
-    pub exit: Exit,
+    pub exit: ProgramExit,
     /// The reason why the tree ended.
-    pub why: Why,
+    pub why: EndReason,
     /// The number of scans for processes that are left.
     pub scans: u32,
     /// The number of processes that had to be ended.
@@ -114,7 +114,7 @@ pub struct Report {
     /// The process ids of those that could not be ended.
     pub left: Vec<u32>,
     /// The restrictions of its sandbox that the kernel enforced.
-    pub held: Vec<Held>,
+    pub held: Vec<EnforcedRestriction>,
 }
 
 /// An order with its secret word.
@@ -122,16 +122,16 @@ pub struct Report {
 struct SealedOrder {
     /// The word that the report must repeat.
     word: String,
-    order: Order,
+    order: KeeperOrder,
 }
 
 /// A report with the secret word of its order.
 #[derive(Serialize, Deserialize)]
 struct SealedReport {
     word: String,
-    report: Report,
+    report: KeeperReport,
 }
 
-fn ids(seen: &[Seen]) -> Vec<u32> {
+fn ids(seen: &[SeenProcess]) -> Vec<u32> {
     seen.iter().map(|seen| seen.pid).collect()
 }

@@ -21,7 +21,7 @@ const MOST_READ: usize = 4 << 20;
 
 /// A process at the time of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Seen {
+pub struct SeenProcess {
     /// The id of the process.
     pub pid: u32,
     /// Its start time, in ticks of the boot clock.
@@ -36,12 +36,12 @@ pub struct EndedTree {
     /// The number of processes that were ended.
     pub ended: u32,
     /// The processes that were still there at the time limit.
-    pub left: Vec<Seen>,
+    pub left: Vec<SeenProcess>,
 }
 
 /// The fields of a process that are read from its `stat` file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stat {
+pub(crate) struct ProcessStat {
     parent: u32,
     state: char,
     start_time: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Stat {
 
 /// The resources that a tree uses at a moment.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Used {
+pub(crate) struct TreeResources {
     pub(crate) tasks: u64,
     /// In bytes; memory that several processes share is counted once, at least where there is much of it.
     pub(crate) memory: u64,
@@ -72,7 +72,7 @@ pub(crate) fn read_proc(path: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn stat(pid: u32) -> Option<Stat> {
+fn stat(pid: u32) -> Option<ProcessStat> {
     let bytes = read_proc(&format!("/proc/{pid}/stat"))?;
     let text = String::from_utf8_lossy(&bytes);
     // The name of a program may have blanks and brackets in it; only after the last bracket do the fields follow.
@@ -83,7 +83,7 @@ fn stat(pid: u32) -> Option<Stat> {
     let tasks = fields.nth(15)?.parse().ok()?;
     let start_time = fields.nth(1)?.parse().ok()?;
     let pages = fields.nth(1)?.parse().ok()?;
-    Some(Stat {
+    Some(ProcessStat {
         parent,
         state,
         start_time,
@@ -105,7 +105,7 @@ pub(crate) fn start_and_state(pid: u32) -> Option<(u64, char)> {
     clippy::disallowed_methods,
     reason = "/proc is no content: this crate owns processes"
 )]
-fn everybody() -> BTreeMap<u32, Stat> {
+fn all_processes() -> BTreeMap<u32, ProcessStat> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter_map(|pid| Some((pid, stat(pid)?))).collect()
@@ -134,24 +134,24 @@ fn carries(pid: u32, mark: &str) -> bool {
 }
 
 /// The processes that carry any mark, each with its mark.
-pub fn marked_processes() -> Vec<(Seen, String)> {
-    let all = everybody().into_iter();
+pub fn marked_processes() -> Vec<(SeenProcess, String)> {
+    let all = all_processes().into_iter();
     let alive = all.filter(|(_, stat)| stat.state != 'Z');
     let marked = alive.filter_map(|(pid, stat)| Some((seen(pid, &stat), mark_of(pid)?)));
     marked.collect()
 }
 
 /// The processes that carry a mark, except this one.
-pub fn find_marked(mark: &str) -> Vec<Seen> {
+pub fn find_marked(mark: &str) -> Vec<SeenProcess> {
     let this = std::process::id();
-    let all = everybody().into_iter();
+    let all = all_processes().into_iter();
     let alive = all.filter(|(pid, stat)| *pid != this && stat.state != 'Z');
     let marked = alive.filter(|(pid, _)| carries(*pid, mark));
     marked.map(|(pid, stat)| seen(pid, &stat)).collect()
 }
 
-fn seen(pid: u32, stat: &Stat) -> Seen {
-    Seen {
+fn seen(pid: u32, stat: &ProcessStat) -> SeenProcess {
+    SeenProcess {
         pid,
         start_time: stat.start_time,
     }
@@ -175,7 +175,7 @@ pub fn kept_mark() -> Option<String> {
 }
 
 /// Returns true if a process is below `root`.
-fn descends(all: &BTreeMap<u32, Stat>, mut pid: u32, root: u32) -> bool {
+fn descends(all: &BTreeMap<u32, ProcessStat>, mut pid: u32, root: u32) -> bool {
     // A chain of parents is at most as long as the number of processes.
     for _ in 0..all.len() {
         match all.get(&pid) {
@@ -188,10 +188,10 @@ fn descends(all: &BTreeMap<u32, Stat>, mut pid: u32, root: u32) -> bool {
 }
 
 /// The resources that the processes below one use together.
-pub(crate) fn used_by_tree(root: u32) -> Used {
-    let all = everybody();
+pub(crate) fn used_by_tree(root: u32) -> TreeResources {
+    let all = all_processes();
     let below = all.iter().filter(|(pid, _)| descends(&all, **pid, root));
-    let below: Vec<(&u32, &Stat)> = below.collect();
+    let below: Vec<(&u32, &ProcessStat)> = below.collect();
     let tasks = below.iter().map(|(_, stat)| stat.tasks).sum();
     let page = rustix::param::page_size() as u64;
     let resident = below.iter().map(|(_, stat)| stat.pages * page).sum();
@@ -201,7 +201,7 @@ pub(crate) fn used_by_tree(root: u32) -> Used {
     } else {
         resident
     };
-    Used { tasks, memory }
+    TreeResources { tasks, memory }
 }
 
 /// The memory of a process, with its part of the memory that it shares.
@@ -226,8 +226,8 @@ fn kilobytes(listing: &[u8], name: &str) -> u64 {
 }
 
 /// The processes below one, even if they changed their sessions and environments, and those that carry the mark.
-pub(crate) fn find_tree(root: u32, mark: &str) -> Vec<Seen> {
-    let all = everybody();
+pub(crate) fn find_tree(root: u32, mark: &str) -> Vec<SeenProcess> {
+    let all = all_processes();
     all.iter()
         .filter(|(pid, stat)| **pid != root && stat.state != 'Z')
         .filter(|(pid, _)| descends(&all, **pid, root) || carries(**pid, mark))
@@ -237,7 +237,7 @@ pub(crate) fn find_tree(root: u32, mark: &str) -> Vec<Seen> {
 
 /// Sends a signal to exactly the process that was seen: the id may belong to another process by now, so its start time is
 /// compared again after the descriptor is open and before the signal is sent.
-pub(crate) fn signal(whom: Seen, signal: Signal) {
+pub(crate) fn signal(whom: SeenProcess, signal: Signal) {
     let pid = i32::try_from(whom.pid).ok().and_then(Pid::from_raw);
     let Some(Ok(descriptor)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) else {
         return;
@@ -267,9 +267,9 @@ pub fn end_marked(mark: &str, limit: Duration) -> EndedTree {
 pub fn end_strays(known: impl Fn() -> Vec<u32>, limit: Duration) -> EndedTree {
     let this = std::process::id();
     end_all(limit, || {
-        let all = everybody();
+        let all = all_processes();
         let known = known();
-        let is_stray = |pid: u32, stat: &Stat| stat.parent == this && !known.contains(&pid);
+        let is_stray = |pid: u32, stat: &ProcessStat| stat.parent == this && !known.contains(&pid);
         let strays: Vec<u32> = all
             .iter()
             .filter(|(pid, stat)| is_stray(**pid, stat))
@@ -294,7 +294,7 @@ fn reap(pid: u32) {
 }
 
 /// Ends the processes that a scan finds, until two scans in a row find none or the limit is reached.
-pub(crate) fn end_all(limit: Duration, mut scan: impl FnMut() -> Vec<Seen>) -> EndedTree {
+pub(crate) fn end_all(limit: Duration, mut scan: impl FnMut() -> Vec<SeenProcess>) -> EndedTree {
     let until = Instant::now() + limit;
     let mut tree = EndedTree {
         scans: 0,
@@ -302,7 +302,7 @@ pub(crate) fn end_all(limit: Duration, mut scan: impl FnMut() -> Vec<Seen>) -> E
         left: Vec::new(),
     };
     let mut n_empty = 0;
-    let mut known: Vec<Seen> = Vec::new();
+    let mut known: Vec<SeenProcess> = Vec::new();
     loop {
         let found = scan();
         tree.scans = tree.scans.saturating_add(1);

@@ -19,7 +19,7 @@ use grove_plan::{ModelFailure, Usage};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::keeper::{Exit, Report, Why};
+use crate::keeper::{EndReason, KeeperReport, ProgramExit};
 
 /// The description of one program and of its abilities.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub struct Program {
     /// Set if its own names of models begin with a vendor, as `anthropic/ID`.
     pub names_vendors: bool,
     /// The things that it can be told.
-    pub can: Capabilities,
+    pub can: ProgramCapabilities,
     /// Our names of tools and its own names; it does not have a tool that is not here.
     pub tools: &'static [(&'static str, &'static str)],
     /// Its names of tools that run a command, each with the input field for the command line.
@@ -58,8 +58,8 @@ pub struct Program {
     usage_left: Option<fn(&Value) -> Usage>,
     /// Makes the line that asks it to stop, from its name of the conversation; for a program that listens while it works.
     cancel: Option<fn(&str) -> Value>,
-    launch: fn(&ProgramTask<'_>) -> Launch,
-    take: fn(&mut Heard, &Value, &mut dyn FnMut(ProgramEvent)),
+    launch: fn(&ProgramTask<'_>) -> ProgramLaunch,
+    take: fn(&mut ProgramState, &Value, &mut dyn FnMut(ProgramEvent)),
 }
 
 /// The abilities of a program.
@@ -69,7 +69,7 @@ pub struct Program {
     clippy::struct_excessive_bools,
     reason = "a row of a table of what there is"
 )]
-pub struct Capabilities {
+pub struct ProgramCapabilities {
     /// It takes another system text in place of its own.
     pub system_prompt: bool,
     /// It takes a list of the tools that it may use.
@@ -92,7 +92,7 @@ pub struct Capabilities {
     pub calls: bool,
 }
 
-impl Capabilities {
+impl ProgramCapabilities {
     /// Returns the names of the missing abilities.
     pub fn missing(self) -> Vec<&'static str> {
         let all = [
@@ -205,7 +205,7 @@ impl ProgramBridge {
 
 /// The command and the files with which a program is started.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Launch {
+pub struct ProgramLaunch {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// Variables in addition to the usual ones.
@@ -215,14 +215,14 @@ pub struct Launch {
     /// The file that is its standard input; a pipe if it gets lines while it runs.
     pub input: Option<PathBuf>,
     /// The lines that it is told, each after the one before was answered.
-    pub says: VecDeque<Value>,
+    pub input_lines: VecDeque<Value>,
     /// Its words for the tools that it may use without asking a person.
-    pub may: Vec<&'static str>,
+    pub permitted_tools: Vec<&'static str>,
     /// Set if its memory of the conversation is in the folder for that, so that it can go on with it.
     pub remembers: bool,
 }
 
-impl Launch {
+impl ProgramLaunch {
     /// Starts a launch with a file for the system text, and returns that file's name too.
     fn with_system(task: &ProgramTask<'_>) -> (Self, String) {
         let mut launch = Self {
@@ -235,9 +235,9 @@ impl Launch {
     }
 
     /// Makes the input a pipe, for a program that is told these lines in turn while it runs.
-    fn tells(&mut self, task: &ProgramTask<'_>, says: impl IntoIterator<Item = Value>) {
+    fn set_input_lines(&mut self, task: &ProgramTask<'_>, says: impl IntoIterator<Item = Value>) {
         self.input = Some(task.folder.join("input"));
-        self.says = says.into_iter().collect();
+        self.input_lines = says.into_iter().collect();
     }
 
     fn file(&mut self, path: PathBuf, text: &str) -> String {
@@ -320,7 +320,7 @@ pub enum CallEffect {
 
 /// Everything that a program has said so far.
 #[derive(Debug, Default)]
-pub struct Heard {
+pub struct ProgramState {
     /// The text of its last message.
     pub text: String,
     /// Its name of the conversation.
@@ -340,9 +340,9 @@ pub struct Heard {
     /// Set if its next text begins another message.
     pub begins_anew: bool,
     /// The lines that it is still to be told.
-    pub says: VecDeque<Value>,
+    pub input_lines: VecDeque<Value>,
     /// Its words for the tools that it may use.
-    pub may: Vec<&'static str>,
+    pub permitted_tools: Vec<&'static str>,
     /// The ids of tool calls that have begun and not ended.
     pub running: Vec<String>,
     /// The last line among its events that is no event: usually a complaint.
@@ -354,7 +354,7 @@ pub struct Heard {
 pub struct ProgramReader {
     program: &'static Program,
     line: Vec<u8>,
-    heard: Heard,
+    state: ProgramState,
 }
 
 /// The most bytes of a line; the rest of a longer one is dropped.
@@ -393,7 +393,7 @@ impl Program {
     }
 
     /// Returns the command and the files that start it for a task.
-    pub fn launch(&self, task: &ProgramTask<'_>) -> Launch {
+    pub fn launch(&self, task: &ProgramTask<'_>) -> ProgramLaunch {
         (self.launch)(task)
     }
 
@@ -404,14 +404,14 @@ impl Program {
     }
 
     /// Returns a reader for its output.
-    pub fn reader(&'static self, launch: &Launch) -> ProgramReader {
+    pub fn reader(&'static self, launch: &ProgramLaunch) -> ProgramReader {
         ProgramReader {
             program: self,
             line: Vec::new(),
-            heard: Heard {
-                says: launch.says.clone(),
-                may: launch.may.clone(),
-                ..Heard::default()
+            state: ProgramState {
+                input_lines: launch.input_lines.clone(),
+                permitted_tools: launch.permitted_tools.clone(),
+                ..ProgramState::default()
             },
         }
     }
@@ -452,7 +452,7 @@ impl Program {
     }
 }
 
-impl Heard {
+impl ProgramState {
     /// Notes that it is over by its own word, and closes its input.
     fn end(&mut self, on_event: &mut dyn FnMut(ProgramEvent)) {
         self.is_over = true;
@@ -462,8 +462,8 @@ impl Heard {
 
     /// Tells it the next line, after the one before was answered.
     fn say_next(&mut self, on_event: &mut dyn FnMut(ProgramEvent)) {
-        self.says.pop_front();
-        if let Some(next) = self.says.front() {
+        self.input_lines.pop_front();
+        if let Some(next) = self.input_lines.front() {
             on_event(ProgramEvent::Say(next.to_string()));
         }
     }
@@ -482,25 +482,25 @@ impl ProgramReader {
     }
 
     /// Returns everything that was heard so far.
-    pub fn heard(&self) -> &Heard {
-        &self.heard
+    pub fn heard(&self) -> &ProgramState {
+        &self.state
     }
 
     /// Reads the last line and returns everything that was heard.
-    pub fn finish(mut self, on_event: &mut dyn FnMut(ProgramEvent)) -> Heard {
+    pub fn finish(mut self, on_event: &mut dyn FnMut(ProgramEvent)) -> ProgramState {
         self.take_line(on_event);
-        self.heard
+        self.state
     }
 
     fn take_line(&mut self, on_event: &mut dyn FnMut(ProgramEvent)) {
         let line = std::mem::take(&mut self.line);
         if let Ok(value @ Value::Object(_)) = serde_json::from_slice(&line) {
-            return (self.program.take)(&mut self.heard, &value, on_event);
+            return (self.program.take)(&mut self.state, &value, on_event);
         }
         // A line that is no JSON is for people, from either stream.
         let text = String::from_utf8_lossy(line.get(..LONGEST_STRAY).unwrap_or(&line));
         if !text.trim().is_empty() {
-            text.trim().clone_into(&mut self.heard.stray);
+            text.trim().clone_into(&mut self.state.stray);
         }
     }
 }
@@ -522,12 +522,12 @@ pub enum ProgramVerdict {
 
 /// Decides how an attempt ended: by the keeper's report, then by the provider's failure, then by the presence of an answer
 /// and of an end. Exit codes and words for success decide nothing alone.
-pub fn verdict(heard: &Heard, report: &Report) -> ProgramVerdict {
+pub fn verdict(heard: &ProgramState, report: &KeeperReport) -> ProgramVerdict {
     match report.why {
         _ if heard.ended_by_word => {}
-        Why::TimedOut => return ProgramVerdict::TimedOut,
-        Why::Told | Why::Abandoned => return ProgramVerdict::Interrupted,
-        Why::Done | Why::UsedTooMuch => {}
+        EndReason::TimedOut => return ProgramVerdict::TimedOut,
+        EndReason::Told | EndReason::Abandoned => return ProgramVerdict::Interrupted,
+        EndReason::Done | EndReason::UsedTooMuch => {}
     }
     if let Some((failure, message)) = &heard.failure {
         return ProgramVerdict::ModelFailed(*failure, message.clone());
@@ -539,14 +539,16 @@ pub fn verdict(heard: &Heard, report: &Report) -> ProgramVerdict {
     match &report.exit {
         _ if heard.ended_by_word && !heard.text.trim().is_empty() => ProgramVerdict::Answered,
         _ if heard.ended_by_word => no_answer("it said nothing".to_owned()),
-        Exit::NotStarted(why) => no_answer(format!("it could not be started: {why}")),
-        Exit::Signal(signal) => no_answer(format!("it was ended by signal {signal}")),
-        Exit::Code(code) if !heard.is_over => no_answer(format!(
+        ProgramExit::NotStarted(why) => no_answer(format!("it could not be started: {why}")),
+        ProgramExit::Signal(signal) => no_answer(format!("it was ended by signal {signal}")),
+        ProgramExit::Code(code) if !heard.is_over => no_answer(format!(
             "it ended with code {code} and without an end of its answer"
         )),
-        Exit::Code(code) if *code != 0 => no_answer(format!("it ended with code {code}")),
-        Exit::Code(_) if heard.text.trim().is_empty() => no_answer("it said nothing".to_owned()),
-        Exit::Code(_) => ProgramVerdict::Answered,
+        ProgramExit::Code(code) if *code != 0 => no_answer(format!("it ended with code {code}")),
+        ProgramExit::Code(_) if heard.text.trim().is_empty() => {
+            no_answer("it said nothing".to_owned())
+        }
+        ProgramExit::Code(_) => ProgramVerdict::Answered,
     }
 }
 

@@ -78,7 +78,7 @@ impl Sandbox {
 /// A restriction that the kernel enforces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Held {
+pub enum EnforcedRestriction {
     /// Writing is limited to some folders.
     Writes,
     /// Reading is limited to some folders.
@@ -93,7 +93,7 @@ pub enum Held {
     Attributes,
 }
 
-impl Held {
+impl EnforcedRestriction {
     /// The restrictions on a secluded tree where the kernel knows all of them.
     pub const ALL: [Self; 6] = [
         Self::Writes,
@@ -105,7 +105,7 @@ impl Held {
     ];
 }
 
-impl std::fmt::Display for Held {
+impl std::fmt::Display for EnforcedRestriction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Writes => "writes",
@@ -133,7 +133,7 @@ pub(crate) enum RestrictError {
 pub(crate) fn restrict_this_process(
     sandbox: &Sandbox,
     with_view: bool,
-) -> Result<Vec<Held>, RestrictError> {
+) -> Result<Vec<EnforcedRestriction>, RestrictError> {
     let Some(seclusion) = &sandbox.seclusion else {
         return file_rules::restrict(sandbox)
             .map(|rules| rules.held)
@@ -145,22 +145,22 @@ pub(crate) fn restrict_this_process(
         let real = |paths: &[PathBuf]| paths.iter().map(|path| readable::place_of(path)).collect();
         let guarded: Vec<PathBuf> = real(&[&*seclusion.hidden, &*seclusion.guarded].concat());
         view::restrict(&real(&sandbox.writes), &guarded)?;
-        held.push(Held::Attributes);
+        held.push(EnforcedRestriction::Attributes);
     }
     give_up_powers();
     // A kernel without these rules still refuses system calls, and the report says what it enforced.
     let rules = file_rules::restrict(sandbox).unwrap_or_default();
-    let refused = system_calls::Refused {
+    let refused = system_calls::CallRestrictions {
         network: seclusion.network,
         holds_sockets: rules.holds_sockets,
-        holds_signals: rules.held.contains(&Held::Signals),
+        holds_signals: rules.held.contains(&EnforcedRestriction::Signals),
         keeper: std::os::unix::process::parent_id(),
     };
     held.extend(rules.held);
     if system_calls::refuse(&refused).is_ok() {
-        held.push(Held::SystemCalls);
+        held.push(EnforcedRestriction::SystemCalls);
         if !seclusion.network {
-            held.push(Held::Network);
+            held.push(EnforcedRestriction::Network);
         }
     }
     held.sort();

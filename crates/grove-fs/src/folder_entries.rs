@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::beneath::{self, Links};
+use crate::beneath::{self, LinkRule};
 use crate::error::FsError;
 use crate::probe_walk::RootFolder;
 use crate::stamp::{FileFacts, Stamp};
@@ -128,7 +128,7 @@ pub struct ScanKnowledge<'a> {
 /// Scans a folder below a root, without the folders in it that belong to something else.
 pub fn scan(
     root: &RootFolder,
-    links: Links,
+    links: LinkRule,
     folder: &str,
     not_in: &[String],
     bounds: &ScanBounds,
@@ -160,7 +160,11 @@ pub fn scan(
     scanner.scan
 }
 
-fn open_top(root: &RootFolder, name: &str, links: Links) -> Result<(OwnedFd, EntryStamp), FsError> {
+fn open_top(
+    root: &RootFolder,
+    name: &str,
+    links: LinkRule,
+) -> Result<(OwnedFd, EntryStamp), FsError> {
     let fail = |errno: Errno| FsError::new("open", &root.path.join(name), errno);
     let path = CString::new(name).map_err(|_| fail(Errno::INVAL))?;
     let top = beneath::open_folder(root.open()?.as_fd(), &path, links).map_err(fail)?;
@@ -379,7 +383,14 @@ mod tests {
     }
 
     fn scanned(path: &Path, not_in: &[String], knowledge: &ScanKnowledge<'_>) -> FolderScan {
-        scan(&root(path), Links::Contain, "s", not_in, &BOUNDS, knowledge)
+        scan(
+            &root(path),
+            LinkRule::Contain,
+            "s",
+            not_in,
+            &BOUNDS,
+            knowledge,
+        )
     }
 
     fn tree() -> tempfile::TempDir {
@@ -456,7 +467,7 @@ mod tests {
             let knowledge = ScanKnowledge::default();
             let found = scan(
                 &root(base.path()),
-                Links::Contain,
+                LinkRule::Contain,
                 "s",
                 &[],
                 &bounds,

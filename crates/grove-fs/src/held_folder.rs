@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
-use crate::beneath::{self, Links};
+use crate::beneath::{self, LinkRule};
 use crate::error::FsError;
 use crate::files;
 use crate::probe_walk::{RootFolder, is_printable};
@@ -70,7 +70,7 @@ impl HeldFolder {
     }
 
     /// Opens a folder in it; an empty path is the folder itself.
-    pub fn folder(&self, below: &str, links: Links) -> Result<Self, FsError> {
+    pub fn folder(&self, below: &str, links: LinkRule) -> Result<Self, FsError> {
         let path = self.path.join(below);
         let fail = |errno: Errno| FsError::new("open", &path, errno);
         let name = beneath::c_path(below).map_err(fail)?;
@@ -79,11 +79,11 @@ impl HeldFolder {
     }
 
     /// The kind of entry that a path in it leads to, without opening that; an empty path is the folder itself.
-    pub fn entry(&self, below: &str, links: Links) -> Result<PathKind, FsError> {
+    pub fn entry(&self, below: &str, links: LinkRule) -> Result<PathKind, FsError> {
         let path = self.path.join(below);
         let fail = |errno: Errno| FsError::new("look at", &path, errno);
         let name = beneath::c_path(below).map_err(fail)?;
-        let facts = beneath::look(self.folder.as_fd(), &name, links).map_err(fail)?;
+        let facts = beneath::facts_of(self.folder.as_fd(), &name, links).map_err(fail)?;
         Ok(match facts.kind {
             FileType::Directory => PathKind::Folder,
             FileType::RegularFile => PathKind::File,
@@ -92,7 +92,7 @@ impl HeldFolder {
     }
 
     /// Reads a regular file in it of at most `limit` bytes.
-    pub fn read(&self, below: &str, links: Links, limit: u64) -> Result<Vec<u8>, FsError> {
+    pub fn read(&self, below: &str, links: LinkRule, limit: u64) -> Result<Vec<u8>, FsError> {
         let path = self.path.join(below);
         let fail = |errno: Errno| FsError::new("read", &path, errno);
         let name = beneath::c_path(below).map_err(fail)?;
@@ -157,26 +157,26 @@ mod tests {
             ("../out", false),
         ] {
             let file = format!("{path}/file");
-            assert!(held.folder(path, Links::Follow).is_ok(), "{path}");
-            assert!(held.read(&file, Links::Follow, 100).is_ok(), "{path}");
-            let inside = held.folder(path, Links::Contain);
+            assert!(held.folder(path, LinkRule::Follow).is_ok(), "{path}");
+            assert!(held.read(&file, LinkRule::Follow, 100).is_ok(), "{path}");
+            let inside = held.folder(path, LinkRule::Contain);
             assert_eq!(inside.is_ok(), contained, "{path}");
             for (name, kind) in [(path, PathKind::Folder), (&file, PathKind::File)] {
-                assert_eq!(held.entry(name, Links::Follow).unwrap(), kind);
-                let seen = held.entry(name, Links::Contain).ok();
+                assert_eq!(held.entry(name, LinkRule::Follow).unwrap(), kind);
+                let seen = held.entry(name, LinkRule::Contain).ok();
                 assert_eq!(seen, contained.then_some(kind), "{name}");
             }
-            let read = held.read(&file, Links::Contain, 100);
+            let read = held.read(&file, LinkRule::Contain, 100);
             assert_eq!(read.is_ok(), contained, "{path}");
             if let Err(error) = read {
                 assert!(error.leads_out(), "{path}");
             }
         }
         // Held at its own folder, a link to a folder beside it leads out.
-        let inner = held.folder("in", Links::Contain).unwrap();
-        assert!(inner.folder("deep", Links::Contain).is_ok());
-        assert!(inner.folder("../near", Links::Contain).is_err());
-        assert!(held.read("in/file", Links::Contain, 3).is_err());
+        let inner = held.folder("in", LinkRule::Contain).unwrap();
+        assert!(inner.folder("deep", LinkRule::Contain).is_ok());
+        assert!(inner.folder("../near", LinkRule::Contain).is_err());
+        assert!(held.read("in/file", LinkRule::Contain, 3).is_err());
     }
 
     #[test]

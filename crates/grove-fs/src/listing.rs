@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use crate::beneath;
 use crate::error::FsError;
 use crate::held_folder::HeldFolder;
-use crate::probe_walk::Links;
+use crate::probe_walk::LinkRule;
 
 /// One entry of a folder, as it is there: links are not followed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,7 +94,7 @@ pub fn below(
         let mut next = Vec::new();
         for path in level {
             let left = bounds.entries.saturating_sub(all.entries.len());
-            let opened = folder.folder(&path, Links::Contain);
+            let opened = folder.folder(&path, LinkRule::Contain);
             let Ok(inner) = opened.and_then(|inner| entries(&inner, left)) else {
                 continue;
             };

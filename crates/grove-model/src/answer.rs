@@ -5,7 +5,7 @@ use std::time::Duration;
 use grove_plan::{ModelFailure, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::request::Block;
+use crate::request::MessageBlock;
 
 /// The whole answer of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub struct ModelAnswer {
     /// The model that answered, as the provider calls it.
     pub model: String,
     /// The words, thoughts and calls of the answer, in order.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<MessageBlock>,
     /// The reason for which the answer ended.
     pub stop: StopKind,
     /// The tokens that this answer took.
@@ -32,7 +32,7 @@ impl ModelAnswer {
     /// Returns the words of the answer as one text.
     pub fn text(&self) -> String {
         let texts = self.blocks.iter().filter_map(|block| match block {
-            Block::Text { text } => Some(text.as_str()),
+            MessageBlock::Text { text } => Some(text.as_str()),
             _ => None,
         });
         texts.collect()

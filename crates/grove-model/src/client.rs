@@ -16,10 +16,10 @@ use tokio_util::sync::CancellationToken;
 use crate::answer::{ModelAnswer, ModelEvent};
 use crate::assembly::AnswerLimits;
 use crate::endpoint::Endpoint;
-use crate::error::{Bound, ModelError, ProviderError};
-use crate::network::{Connection, HEAD_LIMIT, Network};
+use crate::error::{AnswerBound, ModelError, ProviderError};
+use crate::network::{HEAD_LIMIT, HttpConnection, Network};
 use crate::request::ModelRequest;
-use crate::retry::{Chance, RetryPolicy, Tries, retry_after};
+use crate::retry::{RandomSource, RequestTries, RetryPolicy, retry_after};
 use crate::wire::AnswerDecoder;
 
 /// The function that takes the events of an answer.
@@ -55,29 +55,29 @@ impl<C: ModelClient + ?Sized> ModelClient for Arc<C> {
 #[derive(Debug, Clone)]
 pub struct AskSettings {
     /// The longest waits of one try.
-    pub deadlines: Deadlines,
+    pub deadlines: RequestDeadlines,
     /// The number of tries and the waits between them.
     pub retry: RetryPolicy,
     /// The limits of the answer.
     pub limits: AnswerLimits,
     /// The chance that spreads the tries of many callers.
-    pub chance: Chance,
+    pub random: RandomSource,
 }
 
 impl Default for AskSettings {
     fn default() -> Self {
         Self {
-            deadlines: Deadlines::default(),
+            deadlines: RequestDeadlines::default(),
             retry: RetryPolicy::default(),
             limits: AnswerLimits::default(),
-            chance: Chance::of_system(),
+            random: RandomSource::of_system(),
         }
     }
 }
 
 /// The longest waits of one try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deadlines {
+pub struct RequestDeadlines {
     /// The wait for a connection.
     pub connect: Duration,
     /// The wait for the head of the answer, after the request was sent.
@@ -88,7 +88,7 @@ pub struct Deadlines {
     pub whole: Duration,
 }
 
-impl Default for Deadlines {
+impl Default for RequestDeadlines {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(15),
@@ -127,7 +127,7 @@ impl HttpModel {
         request: &ModelRequest,
         on_event: &mut OnEvent<'_>,
     ) -> Result<ModelAnswer, ModelError> {
-        let mut tries = Tries::new(&self.settings.retry, &self.settings.chance);
+        let mut tries = RequestTries::new(&self.settings.retry, &self.settings.random);
         let mut lost = Usage::default();
         loop {
             let (mut begun, mut used) = (false, Usage::default());
@@ -203,7 +203,7 @@ impl HttpModel {
     async fn send(
         &self,
         request: &ModelRequest,
-    ) -> Result<(Connection, Response<Incoming>, usize), ModelError> {
+    ) -> Result<(HttpConnection, Response<Incoming>, usize), ModelError> {
         let body = Bytes::from((self.endpoint.format().body)(request).to_string());
         let request_bytes = body.len();
         let origin = self.endpoint.origin();
@@ -249,7 +249,7 @@ impl HttpModel {
     /// Reads the answer, and keeps the connection if the stream came to its end.
     async fn read(
         &self,
-        connection: Connection,
+        connection: HttpConnection,
         mut body: Incoming,
         request_bytes: usize,
         on_event: &mut OnEvent<'_>,
@@ -356,7 +356,7 @@ fn lost_connection(when: &str, error: &hyper::Error) -> ModelError {
 
 const fn head_too_large() -> ModelError {
     ModelError::TooLarge {
-        what: Bound::Head,
+        what: AnswerBound::Head,
         limit: HEAD_LIMIT as u64,
     }
 }

@@ -26,7 +26,7 @@ pub enum ModelError {
     #[error("{what} has more than {limit} {unit}", unit = .what.unit())]
     TooLarge {
         /// The thing that was too large.
-        what: Bound,
+        what: AnswerBound,
         /// The limit that was exceeded.
         limit: u64,
     },
@@ -131,7 +131,7 @@ impl std::fmt::Display for ProviderError {
 /// A thing that has a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Bound {
+pub enum AnswerBound {
     /// The words, thoughts and arguments of an answer together.
     Answer,
     /// All that came over the connection for one answer.
@@ -146,7 +146,7 @@ pub enum Bound {
     Head,
 }
 
-impl Bound {
+impl AnswerBound {
     const fn unit(self) -> &'static str {
         match self {
             Self::Blocks => "parts",
@@ -155,7 +155,7 @@ impl Bound {
     }
 }
 
-impl std::fmt::Display for Bound {
+impl std::fmt::Display for AnswerBound {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Answer | Self::Blocks => "the answer",
@@ -215,7 +215,7 @@ mod tests {
             "the provider answered 429 (rate_limit_error): slow down (tried 3 times)"
         );
         let large = ModelError::TooLarge {
-            what: Bound::ToolInput,
+            what: AnswerBound::ToolInput,
             limit: 7,
         };
         assert_eq!(

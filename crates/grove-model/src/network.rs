@@ -32,7 +32,7 @@ const IDLE_LIFETIME: Duration = Duration::from_secs(50);
 
 /// An address that connections are made to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Origin {
+pub(crate) struct ServerOrigin {
     pub(crate) is_secure: bool,
     pub(crate) host: String,
     pub(crate) port: u16,
@@ -41,15 +41,15 @@ pub(crate) struct Origin {
 /// The connections of a process, shared by all that ask models.
 #[derive(Debug, Default)]
 pub struct Network {
-    idle: Mutex<HashMap<Origin, Vec<Idle>>>,
+    idle: Mutex<HashMap<ServerOrigin, Vec<IdleConnections>>>,
     /// The TLS configuration, which is made when it is first needed.
     tls: OnceLock<Arc<ClientConfig>>,
     roots: Vec<CertificateDer<'static>>,
 }
 
 #[derive(Debug)]
-struct Idle {
-    connection: Connection,
+struct IdleConnections {
+    connection: HttpConnection,
     since: Instant,
 }
 
@@ -79,30 +79,30 @@ impl Network {
     }
 
     /// Returns a kept connection, if one is still open.
-    pub(crate) fn kept(&self, origin: &Origin) -> Option<Connection> {
+    pub(crate) fn kept(&self, origin: &ServerOrigin) -> Option<HttpConnection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = idle.get_mut(origin)?;
-        kept.retain(Idle::is_usable);
+        kept.retain(IdleConnections::is_usable);
         kept.pop().map(|idle| idle.connection)
     }
 
     /// Keeps a connection whose answer was read to its end.
-    pub(crate) fn keep(&self, origin: &Origin, connection: Connection) {
+    pub(crate) fn keep(&self, origin: &ServerOrigin, connection: HttpConnection) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = idle.entry(origin.clone()).or_default();
-        kept.retain(Idle::is_usable);
+        kept.retain(IdleConnections::is_usable);
         if kept.len() < MOST_IDLE {
             let since = Instant::now();
-            kept.push(Idle { connection, since });
+            kept.push(IdleConnections { connection, since });
         }
     }
 
     /// Makes a connection within a time limit.
     pub(crate) async fn connect(
         &self,
-        origin: &Origin,
+        origin: &ServerOrigin,
         limit: Duration,
-    ) -> Result<Connection, ModelError> {
+    ) -> Result<HttpConnection, ModelError> {
         let connecting = timeout(limit, self.connect_without_limit(origin));
         connecting.await.unwrap_or_else(|_| {
             let message = format!("no connection to {} within {limit:?}", origin.host);
@@ -110,7 +110,10 @@ impl Network {
         })
     }
 
-    async fn connect_without_limit(&self, origin: &Origin) -> Result<Connection, ModelError> {
+    async fn connect_without_limit(
+        &self,
+        origin: &ServerOrigin,
+    ) -> Result<HttpConnection, ModelError> {
         let failed = |error: std::io::Error| {
             let message = format!("cannot connect to {}:{}: {error}", origin.host, origin.port);
             ModelError::provider(ModelFailure::Network, message)
@@ -121,7 +124,7 @@ impl Network {
             .map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
         if !origin.is_secure {
-            return Connection::over(stream).await;
+            return HttpConnection::over(stream).await;
         }
         let not_secure = |error: &dyn std::fmt::Display| {
             let message = format!("cannot set up encryption with {}: {error}", origin.host);
@@ -137,7 +140,7 @@ impl Network {
                 _ => failed(error),
             }
         })?;
-        Connection::over(stream).await
+        HttpConnection::over(stream).await
     }
 
     fn tls(&self) -> Result<Arc<ClientConfig>, tokio_rustls::rustls::Error> {
@@ -159,7 +162,7 @@ impl Network {
     }
 }
 
-impl Idle {
+impl IdleConnections {
     fn is_usable(&self) -> bool {
         self.since.elapsed() < IDLE_LIFETIME && !self.connection.sender.is_closed()
     }
@@ -167,19 +170,19 @@ impl Idle {
 
 /// An open connection, which is closed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct HttpConnection {
     sender: SendRequest<Full<Bytes>>,
     /// The task that reads and writes the socket; it is owned here so that it ends with the connection.
     task: JoinHandle<()>,
 }
 
-impl Drop for Connection {
+impl Drop for HttpConnection {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Connection {
+impl HttpConnection {
     async fn over(
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     ) -> Result<Self, ModelError> {

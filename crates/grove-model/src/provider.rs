@@ -13,7 +13,7 @@ use crate::endpoint::{Endpoint, EndpointError};
 use crate::known_models::known;
 use crate::request::Thinking;
 use crate::secret::Secret;
-use crate::wire::Api;
+use crate::wire::ModelApi;
 
 /// A service that has models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct Provider {
     /// The name of the provider in models' names.
     pub name: String,
     /// The interface that the provider speaks.
-    pub api: Api,
+    pub api: ModelApi,
     /// The address of the provider.
     pub base_url: String,
     /// The place of its key; none where it needs none.
@@ -163,7 +163,7 @@ fn key_of(bytes: Vec<u8>) -> Result<Secret, &'static str> {
 /// starts of its models' names.
 type BuiltIn = (
     &'static str,
-    Api,
+    ModelApi,
     &'static str,
     &'static str,
     &'static [&'static str],
@@ -172,14 +172,14 @@ type BuiltIn = (
 const BUILT_IN: [BuiltIn; 2] = [
     (
         "anthropic",
-        Api::Anthropic,
+        ModelApi::Anthropic,
         "ANTHROPIC_BASE_URL",
         "ANTHROPIC_API_KEY",
         &["claude-"],
     ),
     (
         "openai",
-        Api::OpenaiResponses,
+        ModelApi::OpenaiResponses,
         "OPENAI_BASE_URL",
         "OPENAI_API_KEY",
         &["gpt-", "o1", "o3", "o4", "codex-"],
@@ -256,7 +256,8 @@ impl Providers {
     /// Returns a provider whose key may be there and that says that it has a model of this id.
     pub fn that_lists(&self, name: &str) -> Option<&Provider> {
         let (id, _) = split_thinking(name.trim());
-        self.ready().find(|provider| provider.has(id) == Has::Yes)
+        self.ready()
+            .find(|provider| provider.has(id) == ModelAvailability::Yes)
     }
 
     /// Returns the model that a name means: `NAME/id[:thinking]`, or an id alone, which is looked for with the provider of
@@ -287,20 +288,22 @@ impl Providers {
         }
         let ready = || self.ready().filter(|provider| is_looked_at(provider));
         let parent = parent.and_then(|name| ready().find(|provider| provider.name == name));
-        if let Some(provider) = parent.filter(|provider| provider.has(whole_id) != Has::No) {
+        if let Some(provider) =
+            parent.filter(|provider| provider.has(whole_id) != ModelAvailability::No)
+        {
             return Ok(found(provider, whole_id, thinking));
         }
-        let those = |wanted: Has| -> Vec<&Provider> {
+        let those = |wanted: ModelAvailability| -> Vec<&Provider> {
             ready()
                 .filter(|provider| provider.has(whole_id) == wanted)
                 .collect()
         };
-        for wanted in [Has::Yes, Has::Unknown] {
+        for wanted in [ModelAvailability::Yes, ModelAvailability::Unknown] {
             match those(wanted).as_slice() {
                 [] => {}
                 [provider] => return Ok(found(provider, whole_id, thinking)),
                 // A name with a slash belongs to another provider, not to several that do not list their models.
-                _ if wanted == Has::Unknown && whole_id.contains('/') => {}
+                _ if wanted == ModelAvailability::Unknown && whole_id.contains('/') => {}
                 several => {
                     let candidates = several
                         .iter()
@@ -327,7 +330,7 @@ impl Providers {
                 provider: provider.to_owned(),
                 known,
             },
-            None => NoSuchModel::Nobody {
+            None => NoSuchModel::NotListed {
                 id: whole_id.to_owned(),
                 known,
             },
@@ -337,7 +340,7 @@ impl Providers {
 
 /// A provider's answer to whether it has a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Has {
+enum ModelAvailability {
     Yes,
     No,
     /// The provider does not list its models.
@@ -345,15 +348,15 @@ enum Has {
 }
 
 impl Provider {
-    fn has(&self, id: &str) -> Has {
+    fn has(&self, id: &str) -> ModelAvailability {
         let is_listed = self.models.iter().any(|model| model.id == id);
         let is_of_family = self.families.iter().any(|family| id.starts_with(family));
         if is_listed || is_of_family {
-            Has::Yes
+            ModelAvailability::Yes
         } else if self.models.is_empty() && self.families.is_empty() {
-            Has::Unknown
+            ModelAvailability::Unknown
         } else {
-            Has::No
+            ModelAvailability::No
         }
     }
 
@@ -440,7 +443,7 @@ pub enum NoSuchModel {
     },
     /// No provider has the model.
     #[error("no provider has `{id}`; known providers: {}; write `provider/id`, or add it to `models`", first_names(.known))]
-    Nobody {
+    NotListed {
         /// The id of the model.
         id: String,
         /// The providers that have a key.

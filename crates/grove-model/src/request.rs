@@ -53,7 +53,7 @@ pub struct Message {
     /// The side whose turn it is.
     pub role: Role,
     /// The words, calls and results of the turn.
-    pub content: Vec<Block>,
+    pub content: Vec<MessageBlock>,
 }
 
 impl Message {
@@ -61,12 +61,12 @@ impl Message {
     pub fn user(text: impl Into<String>) -> Self {
         Self {
             role: Role::User,
-            content: vec![Block::text(text)],
+            content: vec![MessageBlock::text(text)],
         }
     }
 
     /// Returns a model's turn with the parts of its answer, to be sent back as they came.
-    pub fn assistant(content: Vec<Block>) -> Self {
+    pub fn assistant(content: Vec<MessageBlock>) -> Self {
         Self {
             role: Role::Assistant,
             content,
@@ -91,7 +91,7 @@ pub enum Role {
     rename_all = "camelCase",
     rename_all_fields = "camelCase"
 )]
-pub enum Block {
+pub enum MessageBlock {
     /// Words of the user or the model.
     Text {
         /// The text of the words.
@@ -131,7 +131,7 @@ pub enum Block {
     },
 }
 
-impl Block {
+impl MessageBlock {
     /// Returns a part with these words.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }

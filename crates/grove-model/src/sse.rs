@@ -3,7 +3,7 @@
 //! Lines end with LF, CR or both; an event ends with an empty line; fields other than `event` and `data` are ignored, and
 //! so are comments. An event that has not ended when the stream ends was cut and does not count.
 
-use crate::error::{Bound, ModelError};
+use crate::error::{AnswerBound, ModelError};
 
 /// One event of a stream.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl EventLines {
             let piece = &bytes[..end.unwrap_or(bytes.len())];
             if self.line.len() + self.event.data.len() + piece.len() > self.limit {
                 return Err(ModelError::TooLarge {
-                    what: Bound::Event,
+                    what: AnswerBound::Event,
                     limit: self.limit as u64,
                 });
             }
@@ -164,7 +164,7 @@ mod tests {
             assert_eq!(
                 refused,
                 Err(ModelError::TooLarge {
-                    what: Bound::Event,
+                    what: AnswerBound::Event,
                     limit: 99
                 }),
             );

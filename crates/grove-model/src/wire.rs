@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use crate::answer::ModelAnswer;
 use crate::anthropic;
-use crate::assembly::{AnswerLimits, Assembly};
+use crate::assembly::{AnswerAssembly, AnswerLimits};
 use crate::client::OnEvent;
-use crate::error::{Bound, ModelError};
+use crate::error::{AnswerBound, ModelError};
+use crate::reported_usage::ReportedUsage;
 use crate::request::ModelRequest;
-use crate::said_usage::SaidUsage;
 use crate::secret::Secret;
 use crate::sse::EventLines;
 use crate::{openai_chat, openai_responses};
@@ -20,7 +20,7 @@ use crate::{openai_chat, openai_responses};
 /// The interface of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Api {
+pub enum ModelApi {
     /// The interface Anthropic Messages.
     Anthropic,
     /// The interface `OpenAI` Responses.
@@ -29,7 +29,7 @@ pub enum Api {
     OpenaiChat,
 }
 
-impl Api {
+impl ModelApi {
     /// Returns the word for the interface in configuration.
     pub const fn word(self) -> &'static str {
         match self {
@@ -77,9 +77,9 @@ pub(crate) struct WireFormat {
     /// Returns a reader for one answer.
     pub(crate) reader: fn() -> Box<dyn AnswerReader>,
     /// The numbers of the object `usage`.
-    pub(crate) usage: fn(&Value) -> SaidUsage,
+    pub(crate) usage: fn(&Value) -> ReportedUsage,
     /// Returns the meaning of an answer that is no success; the body is null where it is not JSON.
-    pub(crate) refusal: fn(u16, &Value) -> Refusal,
+    pub(crate) refusal: fn(u16, &Value) -> ProviderRefusal,
 }
 
 /// A reader that puts the events of one answer into its assembly.
@@ -88,17 +88,17 @@ pub(crate) trait AnswerReader: Send + Debug {
     fn take(
         &mut self,
         event: &Value,
-        assembly: &mut Assembly,
+        assembly: &mut AnswerAssembly,
         on_event: &mut OnEvent<'_>,
     ) -> Result<(), ModelError>;
 
     /// Takes the line `[DONE]`, which ends a stream in one format and is not an event.
-    fn take_last_line(&mut self, _assembly: &mut Assembly) {}
+    fn take_last_line(&mut self, _assembly: &mut AnswerAssembly) {}
 }
 
 /// The provider's own reason for refusing a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct ProviderRefusal {
     pub(crate) failure: ModelFailure,
     pub(crate) kind: Option<String>,
     pub(crate) message: Option<String>,
@@ -111,14 +111,14 @@ pub(crate) struct Refusal {
 pub struct AnswerDecoder {
     lines: EventLines,
     reader: Box<dyn AnswerReader>,
-    assembly: Assembly,
+    assembly: AnswerAssembly,
     received: usize,
     limits: AnswerLimits,
 }
 
 impl AnswerDecoder {
     /// Returns a decoder for answers of an interface.
-    pub fn new(api: Api, limits: AnswerLimits) -> Self {
+    pub fn new(api: ModelApi, limits: AnswerLimits) -> Self {
         Self::of(api.format(), limits, None)
     }
 
@@ -126,7 +126,7 @@ impl AnswerDecoder {
         Self {
             lines: EventLines::new(limits.event_bytes),
             reader: (format.reader)(),
-            assembly: Assembly::new(limits, secret),
+            assembly: AnswerAssembly::new(limits, secret),
             received: 0,
             limits,
         }
@@ -155,7 +155,9 @@ impl AnswerDecoder {
             let mut data: Value = match serde_json::from_str(&event.data) {
                 Ok(data) => data,
                 Err(error) => {
-                    return Err(Assembly::damaged(&format!("an event is not JSON: {error}")));
+                    return Err(AnswerAssembly::damaged(&format!(
+                        "an event is not JSON: {error}"
+                    )));
                 }
             };
             // Some gateways leave the type out of the data and send it only as the event's name.
@@ -168,7 +170,7 @@ impl AnswerDecoder {
         })?;
         if !beyond.is_empty() && !assembly.is_complete {
             return Err(ModelError::TooLarge {
-                what: Bound::Stream,
+                what: AnswerBound::Stream,
                 limit: self.limits.stream_bytes as u64,
             });
         }

@@ -3,7 +3,7 @@
 use grove_exec::{Program, now};
 use grove_plan::{Execution, Fact, NodeId, Refused, Wish};
 use grove_spec::Digest;
-use grove_store::{Draft, LoadedRun, Store, StoreError};
+use grove_store::{LoadedRun, NewEvent, Store, StoreError};
 
 use crate::identity::new_run_id;
 
@@ -123,7 +123,7 @@ pub fn wish_for_child(
         id: new_run_id(),
         wish,
     };
-    let draft = Draft {
+    let draft = NewEvent {
         fact,
         artifacts,
         at: now(),

@@ -8,7 +8,7 @@ use grove_exec::{StopTokens, now};
 use grove_plan::subagent_tool::is_own_field;
 use grove_plan::{CallId, Fact, Parent, Tools, TreeLimits, Wish};
 use grove_spec::agent::model_scope::ModelScope;
-use grove_store::{Draft, LoadedRun, Store};
+use grove_store::{LoadedRun, NewEvent, Store};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -196,7 +196,7 @@ pub fn stop_run(store: &Store, run: &str, by: &str) {
         id: new_run_id(),
         wish: Wish::Stop { now: false },
     };
-    let draft = Draft {
+    let draft = NewEvent {
         fact,
         artifacts: Vec::new(),
         at: now(),

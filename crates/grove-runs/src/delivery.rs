@@ -6,7 +6,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use grove_exec::{Exit, Keeper, Order, StopTokens, Why, allowed_variables, end_marked};
+use grove_exec::{
+    EndReason, Keeper, KeeperOrder, ProgramExit, StopTokens, allowed_variables, end_marked,
+};
 use grove_fs::{atomic, files};
 use grove_plan::{CheckEnd, Delivered, EffectId, RunView};
 use grove_spec::Digest;
@@ -56,16 +58,16 @@ impl Delivering<'_> {
         let ended = self.keeper.run(&order, self.stop, |_| {}).await;
         let ended = ended.map_err(|error| error.to_string())?;
         let end = match (ended.report.why, ended.report.exit) {
-            (_, Exit::NotStarted(why)) => CheckEnd::NotStarted(why),
-            (Why::TimedOut, _) => CheckEnd::TimedOut,
-            (_, Exit::Code(code)) => CheckEnd::Code(code),
-            (_, Exit::Signal(signal)) => CheckEnd::Signal(signal),
+            (_, ProgramExit::NotStarted(why)) => CheckEnd::NotStarted(why),
+            (EndReason::TimedOut, _) => CheckEnd::TimedOut,
+            (_, ProgramExit::Code(code)) => CheckEnd::Code(code),
+            (_, ProgramExit::Signal(signal)) => CheckEnd::Signal(signal),
         };
         Ok((end, ended.output.text().into_bytes()))
     }
 
     /// Returns the command to run, with its input in a file.
-    fn order(&self) -> Result<Order, String> {
+    fn order(&self) -> Result<KeeperOrder, String> {
         let loaded = self.store.load(self.run);
         let loaded = loaded.map_err(|error| error.to_string())?;
         let on_complete = loaded.plan.on_complete.clone();
@@ -84,12 +86,12 @@ impl Delivering<'_> {
         let folder = request.map(|request| request.folder);
         let folder = folder.filter(|folder| files::is_folder(folder));
         let folder = folder.unwrap_or_else(|| self.temporary.clone());
-        Ok(Order {
+        Ok(KeeperOrder {
             command,
             environment: allowed_variables(self.environment),
             limit_ms: on_complete.timeout_ms,
             grace_ms: GRACE_MS,
-            ..Order::shell("", folder, &self.mark)
+            ..KeeperOrder::shell("", folder, &self.mark)
         })
     }
 

@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 use grove_exec::StopTokens;
 use grove_model::{
-    Block, ModelAnswer, ModelError, ModelEvent, ModelRequest, StopKind, Thinking, ToolChoice,
+    MessageBlock, ModelAnswer, ModelError, ModelEvent, ModelRequest, StopKind, Thinking, ToolChoice,
 };
 use grove_plan::{
     Attempt, Body, Cause, EffectId, EffectKind, Fact, Finish, Limits, ModelFailure, Outcome, Turn,
     Usage,
 };
 use grove_spec::Digest;
-use grove_store::{Appended, Draft, LoadedRun, Store, StoreError};
+use grove_store::{Appended, LoadedRun, NewEvent, Store, StoreError};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -95,7 +95,7 @@ impl NativeChild {
             if let Some(finish) = self.finished(&conversation) {
                 return Ok(conversation.end(finish));
             }
-            if self.stop.is_told() {
+            if self.stop.is_stopped() {
                 return Ok(conversation.end(Finish::Interrupted));
             }
             let overhead = self.tools_bytes();
@@ -264,7 +264,7 @@ impl NativeChild {
         match appended {
             Ok(appended) => self.heed(&appended),
             // Another process drives this child, or none does.
-            Err(_) => self.stop.tell(true),
+            Err(_) => self.stop.stop(true),
         }
     }
 
@@ -305,7 +305,7 @@ impl NativeChild {
     /// Stops the child before its next request when a limit was reached, by this child or by another.
     fn heed(&self, appended: &Appended) {
         if appended.is_stopping {
-            self.stop.tell(false);
+            self.stop.stop(false);
         }
         for other in &appended.others {
             let _ = self.news.send(other.clone());
@@ -325,7 +325,11 @@ impl NativeChild {
 }
 
 /// Records a fact without holding up the runtime.
-pub(crate) async fn append(store: &Store, run: &str, draft: Draft) -> Result<Appended, StoreError> {
+pub(crate) async fn append(
+    store: &Store,
+    run: &str,
+    draft: NewEvent,
+) -> Result<Appended, StoreError> {
     let (done, waiting) = tokio::sync::oneshot::channel();
     store.append_then(run, draft, move |result| {
         let _ = done.send(result);
@@ -378,9 +382,11 @@ pub fn about(input: &Value) -> String {
 }
 
 /// Returns the calls of an answer: the model's name, the tool and the arguments.
-pub(crate) fn calls_of(blocks: &[Block]) -> impl Iterator<Item = (&String, &String, &Value)> {
+pub(crate) fn calls_of(
+    blocks: &[MessageBlock],
+) -> impl Iterator<Item = (&String, &String, &Value)> {
     blocks.iter().filter_map(|block| match block {
-        Block::ToolUse { id, name, input } => Some((id, name, input)),
+        MessageBlock::ToolUse { id, name, input } => Some((id, name, input)),
         _ => None,
     })
 }

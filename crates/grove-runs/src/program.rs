@@ -14,13 +14,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use grove_exec::{
-    Heard, Keeper, Launch, Order, Program, ProgramEvent, ProgramProvider, ProgramTask,
-    ProgramVerdict, Report, StopTokens, Why, now, verdict,
+    EndReason, Keeper, KeeperOrder, KeeperReport, Program, ProgramEvent, ProgramLaunch,
+    ProgramProvider, ProgramState, ProgramTask, ProgramVerdict, StopTokens, now, verdict,
 };
 use grove_fs::atomic;
 use grove_model::{Relay, Secret};
 use grove_plan::{Attempt, Cause, Child, Fact, Finish, Turn, Usage};
-use grove_store::{Draft, Store};
+use grove_store::{NewEvent, Store};
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
@@ -158,7 +158,7 @@ impl ProgramChild<'_> {
         };
         let mut heard = reader.finish(&mut on_event);
         // A program that was ended because it said that it is done has ended by its own word.
-        heard.ended_by_word |= heard.is_over && keeper_stop.is_told() && !self.stop.is_told();
+        heard.ended_by_word |= heard.is_over && keeper_stop.is_stopped() && !self.stop.is_stopped();
         let left = self.folder.join(Program::USAGE_FILE);
         let left = grove_fs::files::read_bounded(&left, 1 << 20).unwrap_or_default();
         heard.usage = self.program.usage_left(&left).unwrap_or(heard.usage);
@@ -190,7 +190,7 @@ impl ProgramChild<'_> {
             Finish::Failed(cause)
         } else if let Some(question) = said.asked {
             Finish::Asked(question)
-        } else if said.structured.is_some() && end.report.why == Why::Done {
+        } else if said.structured.is_some() && end.report.why == EndReason::Done {
             // The data that was asked for is there, so its last words do not matter.
             Finish::Answered
         } else {
@@ -199,7 +199,7 @@ impl ProgramChild<'_> {
         Ok(ChildEnd::of(finish, heard.text).with_value(said.structured))
     }
 
-    fn finish_of(&self, heard: &Heard, report: &Report, complaint: &str) -> Finish {
+    fn finish_of(&self, heard: &ProgramState, report: &KeeperReport, complaint: &str) -> Finish {
         match verdict(heard, report) {
             ProgramVerdict::Answered => Finish::Answered,
             ProgramVerdict::Interrupted => Finish::Interrupted,
@@ -207,7 +207,7 @@ impl ProgramChild<'_> {
                 limit_ms: self.limit_ms(),
             }),
             // A program that was told to stop was stopped, however it ends.
-            _ if self.stop.is_told() => Finish::Interrupted,
+            _ if self.stop.is_stopped() => Finish::Interrupted,
             ProgramVerdict::ModelFailed(failure, message) => {
                 Finish::Failed(Cause::Model { failure, message })
             }
@@ -228,7 +228,7 @@ impl ProgramChild<'_> {
     }
 
     /// Returns the order for the keeper, with the program's files written.
-    fn order(&self, beside: &Beside) -> Result<(Launch, Order), String> {
+    fn order(&self, beside: &Beside) -> Result<(ProgramLaunch, KeeperOrder), String> {
         let api = self.relay.as_ref().map(|relay| relay.api().word());
         let provider = beside.meter.as_ref().map(|meter| ProgramProvider {
             api: api.unwrap_or_default(),
@@ -267,12 +267,12 @@ impl ProgramChild<'_> {
         let mut environment = self.environment.clone();
         environment.retain(|(name, _)| launch.environment.iter().all(|(set, _)| set != name));
         environment.extend(launch.environment.iter().cloned());
-        let order = Order {
+        let order = KeeperOrder {
             command: launch.whole_command(&self.complaints()),
             environment,
             limit_ms: self.limit_ms(),
             most_output: MOST_OUTPUT,
-            ..Order::shell("", self.work_folder.clone(), &self.mark)
+            ..KeeperOrder::shell("", self.work_folder.clone(), &self.mark)
         };
         Ok((launch, order))
     }
@@ -315,7 +315,7 @@ impl ProgramChild<'_> {
     async fn end_whoever_waits(&self, hold: &CancellationToken) -> std::convert::Infallible {
         hold.cancelled().await;
         tokio::time::sleep(MOST_WAITING).await;
-        self.stop.tell(false);
+        self.stop.stop(false);
         std::future::pending().await
     }
 
@@ -390,7 +390,7 @@ impl ProgramChild<'_> {
     }
 
     /// Records the usage that the program reports, which is not checked by a meter.
-    async fn record_usage(&self, heard: &Heard) -> Result<(), NotOurs> {
+    async fn record_usage(&self, heard: &ProgramState) -> Result<(), NotOurs> {
         let counts = Usage {
             reasoning_in_output: false,
             ..heard.usage
@@ -408,7 +408,7 @@ impl ProgramChild<'_> {
             stop: "endTurn".to_owned(),
             added: None,
         };
-        let draft = Draft {
+        let draft = NewEvent {
             fact: Fact::Turned {
                 of: self.of.clone(),
                 epoch: self.epoch,
@@ -432,14 +432,14 @@ async fn end_whoever_lingers(
         tokio::select! {
             // A program that says something gets the whole time again.
             Ok(()) = over.changed() => {}
-            () = tokio::time::sleep(MOST_LINGERING), if is_over => keeper.tell(false),
+            () = tokio::time::sleep(MOST_LINGERING), if is_over => keeper.stop(false),
             else => std::future::pending().await,
         }
     }
 }
 
 /// Takes the failure of a provider from the meter, in the words of the program if it has any.
-fn believe_the_meter(heard: &mut Heard, reading: &Reading) {
+fn believe_the_meter(heard: &mut ProgramState, reading: &Reading) {
     if let Some((failure, message)) = &reading.failure {
         let said = heard.failure.take().map(|(_, said)| said);
         let said = said.filter(|said| !said.is_empty());

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use grove_exec::{Keeper, Liveness, Owner, StopTokens, now};
+use grove_exec::{Keeper, Liveness, ProcessIdentity, StopTokens, now};
 use grove_fs::lock::Lock;
 use grove_plan::{Attempt, EffectId, EffectKind, Fact, Holder, Outcome};
-use grove_store::{Draft, OpenRow, Store};
+use grove_store::{NewEvent, OutboxRow, Store};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -133,7 +133,7 @@ impl Supervisor {
         let idle = options.idle;
         let shared = Shared {
             store,
-            owner: Owner::this_process().0,
+            owner: ProcessIdentity::this_process().0,
             options,
             running: Mutex::default(),
             guards: RepositoryGuards::default(),
@@ -252,13 +252,13 @@ impl Shared {
             let node = loaded.state.nodes.get(&key.1.of.node);
             let is_wanted = node.is_none_or(|node| node.next.is_some());
             if let Some(running) = self.running().get(&key).filter(|_| !is_wanted) {
-                running.stop.tell(false);
+                running.stop.stop(false);
             }
         }
     }
 
     /// Takes the free effects of one run. `asked` is true if this very run was asked for.
-    fn take_free(self: &Arc<Self>, rows: &[OpenRow], asked: bool) {
+    fn take_free(self: &Arc<Self>, rows: &[OutboxRow], asked: bool) {
         // A child is taken before the messages that are sent to it.
         let (sends, others): (Vec<_>, Vec<_>) = rows
             .iter()
@@ -288,21 +288,22 @@ impl Shared {
     }
 
     /// Returns true if this process may stop a child: it drives the child, or no living process does.
-    fn may_stop(&self, stop: &OpenRow, rows: &[OpenRow]) -> bool {
+    fn may_stop(&self, stop: &OutboxRow, rows: &[OutboxRow]) -> bool {
         let start = start_of(&stop.effect.of);
         let start = rows.iter().find(|row| row.effect == start);
         let holder = start.and_then(|start| start.holder.clone());
-        holder
-            .is_none_or(|holder| holder == self.owner || Owner(holder).liveness() == Liveness::Gone)
+        holder.is_none_or(|holder| {
+            holder == self.owner || ProcessIdentity(holder).liveness() == Liveness::Gone
+        })
     }
 
-    fn forget_what_is_closed(&self, run: &str, rows: &[OpenRow]) {
+    fn forget_what_is_closed(&self, run: &str, rows: &[OutboxRow]) {
         let is_open = |effect: &EffectId| rows.iter().any(|row| row.effect == *effect);
         self.running().retain(|(of, effect), running| {
             let may_be_left = matches!(effect.kind, EffectKind::Timer | EffectKind::Verify);
             let is_over = of == run && may_be_left && !is_open(effect);
             if is_over {
-                running.stop.tell(true);
+                running.stop.stop(true);
             }
             !is_over
         });
@@ -310,7 +311,7 @@ impl Shared {
 
     /// Returns true if this supervisor may drive a run. One with other surroundings is left to a supervisor that has them; but
     /// if it is asked for here and no other one came in time, it is driven with what there is.
-    fn has_surroundings_of(&self, row: &OpenRow, asked: bool) -> bool {
+    fn has_surroundings_of(&self, row: &OutboxRow, asked: bool) -> bool {
         let is_late = row.epoch > 0 || now().wall.saturating_sub(row.opened_at) > ADOPTED_AFTER_MS;
         if asked && is_late {
             return true;
@@ -323,7 +324,7 @@ impl Shared {
     }
 
     /// Takes an effect in a task of its own. Its lease is not waited for, so that leases of many runs are written together.
-    fn take(self: &Arc<Self>, row: OpenRow) {
+    fn take(self: &Arc<Self>, row: OutboxRow) {
         let stop = StopTokens::default();
         let key = (row.run.clone(), row.effect.clone());
         let inbox = Inbox::default();
@@ -381,7 +382,7 @@ impl Shared {
 
     /// Makes this process the holder of an effect, and returns the epoch; none if another process was first, or the effect is
     /// not open any more. A timer has no holder.
-    async fn lease(&self, row: &OpenRow) -> Option<u32> {
+    async fn lease(&self, row: &OutboxRow) -> Option<u32> {
         let epoch = row.epoch.saturating_add(1);
         if row.effect.kind == EffectKind::Timer {
             return Some(epoch);
@@ -414,8 +415,8 @@ impl Shared {
 }
 
 /// Returns a fact as it is recorded now.
-pub(crate) fn draft(fact: Fact, artifacts: Vec<Vec<u8>>) -> Draft {
-    Draft {
+pub(crate) fn draft(fact: Fact, artifacts: Vec<Vec<u8>>) -> NewEvent {
+    NewEvent {
         fact,
         artifacts,
         at: now(),

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use grove_exec::{
-    Exit, Git, GuardedRepository, Held, Keeper, Order, Sandbox, Seclusion, StopTokens, Why,
-    allowed_variables, now,
+    EndReason, EnforcedRestriction, Git, GuardedRepository, Keeper, KeeperOrder, ProgramExit,
+    Sandbox, Seclusion, StopTokens, allowed_variables, now,
 };
 use grove_plan::{Check, CheckEnd, CheckResult, Contract, protected_files};
 use grove_spec::Digest;
@@ -66,7 +66,7 @@ impl Verifying<'_> {
                     (result(check, end, 0, b"", &[]), Vec::new())
                 }
             };
-            if self.stop.is_told() {
+            if self.stop.is_stopped() {
                 break;
             }
             // Changes in a tree of its own go away with that tree.
@@ -83,7 +83,7 @@ impl Verifying<'_> {
             });
         }
         let _ = grove_fs::files::remove_folder(&self.temporary);
-        (!self.stop.is_told()).then_some((results, texts))
+        (!self.stop.is_stopped()).then_some((results, texts))
     }
 
     /// Makes another working tree with the child's files, in which those that it must not decide about are as they were; none
@@ -176,7 +176,7 @@ impl Verifying<'_> {
                 ..scene.seclusion.clone()
             }),
         };
-        let order = Order {
+        let order = KeeperOrder {
             command: pinned.map_or_else(
                 || check.command.clone(),
                 |tree| tree.redirected(&check.command),
@@ -185,7 +185,7 @@ impl Verifying<'_> {
             limit_ms: check.timeout_ms.unwrap_or(USUAL_TIME_MS),
             grace_ms: GRACE_MS,
             sandbox: Some(sandbox),
-            ..Order::shell("", folder.clone(), &self.mark)
+            ..KeeperOrder::shell("", folder.clone(), &self.mark)
         };
         let began = now().boot;
         let is_below = folder.starts_with(top) && !has_parents(check.cwd.as_deref());
@@ -204,10 +204,10 @@ impl Verifying<'_> {
         let (end, printed, held) = match ended {
             Ok(ended) => {
                 let end = match (ended.report.why, ended.report.exit) {
-                    (_, Exit::NotStarted(why)) => CheckEnd::NotStarted(why),
-                    (Why::TimedOut, _) => CheckEnd::TimedOut,
-                    (_, Exit::Code(code)) => CheckEnd::Code(code),
-                    (_, Exit::Signal(signal)) => CheckEnd::Signal(signal),
+                    (_, ProgramExit::NotStarted(why)) => CheckEnd::NotStarted(why),
+                    (EndReason::TimedOut, _) => CheckEnd::TimedOut,
+                    (_, ProgramExit::Code(code)) => CheckEnd::Code(code),
+                    (_, ProgramExit::Signal(signal)) => CheckEnd::Signal(signal),
                 };
                 let note = pinned.map_or_else(String::new, |tree| {
                     format!("[as before the child: {}]\n", tree.files.join(", "))
@@ -240,7 +240,7 @@ fn result(
     end: CheckEnd,
     milliseconds: u64,
     printed: &[u8],
-    held: &[Held],
+    held: &[EnforcedRestriction],
 ) -> CheckResult {
     let held: Vec<String> = held.iter().map(ToString::to_string).collect();
     CheckResult {

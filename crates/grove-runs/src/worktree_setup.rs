@@ -7,7 +7,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use grove_exec::{Bringing, Exit, Keeper, Order, StopTokens, Why, allowed_variables};
+use grove_exec::{
+    EndReason, Keeper, KeeperOrder, LinkOrCopy, ProgramExit, StopTokens, allowed_variables,
+};
 use grove_fs::{atomic, files};
 use grove_plan::{NodeId, SetupHook};
 use grove_spec::duration;
@@ -55,7 +57,10 @@ impl SettingUp<'_> {
         let setup = &self.tree.plan.setup;
         let mut synthetic = blocking(|| {
             let mut brought = Vec::new();
-            for (paths, how) in [(&setup.link, Bringing::Link), (&setup.copy, Bringing::Copy)] {
+            for (paths, how) in [
+                (&setup.link, LinkOrCopy::Link),
+                (&setup.copy, LinkOrCopy::Copy),
+            ] {
                 for path in paths {
                     brought.extend(self.bring(path, how)?);
                 }
@@ -74,7 +79,7 @@ impl SettingUp<'_> {
     }
 
     /// Links or copies something of the repository into the tree. A path that the repository does not have is left out.
-    fn bring(&self, path: &str, how: Bringing) -> Result<Option<String>, String> {
+    fn bring(&self, path: &str, how: LinkOrCopy) -> Result<Option<String>, String> {
         let path = self.untracked(path)?;
         let from = self.tree.plan.repository.join(&path);
         let to = self.tree.folder.join(&path);
@@ -145,13 +150,13 @@ impl SettingUp<'_> {
             &file,
         ];
         let words = words.map(|word| word.to_string_lossy().into_owned());
-        let order = Order {
+        let order = KeeperOrder {
             command: words.to_vec(),
             environment: allowed_variables(self.environment),
             limit_ms: hook.timeout_ms,
             grace_ms: GRACE_MS,
             most_output: MOST_ANSWER,
-            ..Order::shell("", self.tree.folder.clone(), &self.mark)
+            ..KeeperOrder::shell("", self.tree.folder.clone(), &self.mark)
         };
         let mut answer = Vec::new();
         let ended = self
@@ -161,16 +166,20 @@ impl SettingUp<'_> {
             .map_err(|error| format!("could not be run: {error}"))?;
         let complaint = complaint(&complaints);
         match (ended.report.why, ended.report.exit) {
-            (Why::TimedOut, _) => {
+            (EndReason::TimedOut, _) => {
                 let limit = duration::in_words(hook.timeout_ms);
                 return Err(format!("took longer than {limit}{complaint}"));
             }
-            (_, Exit::NotStarted(why)) => return Err(format!("could not be started: {why}")),
-            (_, Exit::Signal(signal)) => {
+            (_, ProgramExit::NotStarted(why)) => {
+                return Err(format!("could not be started: {why}"));
+            }
+            (_, ProgramExit::Signal(signal)) => {
                 return Err(format!("was ended by signal {signal}{complaint}"));
             }
-            (_, Exit::Code(0)) => {}
-            (_, Exit::Code(code)) => return Err(format!("failed with code {code}{complaint}")),
+            (_, ProgramExit::Code(0)) => {}
+            (_, ProgramExit::Code(code)) => {
+                return Err(format!("failed with code {code}{complaint}"));
+            }
         }
         let answer: HookAnswer = serde_json::from_slice(&answer).map_err(|error| {
             format!("did not print one JSON object such as {{\"syntheticPaths\": []}}: {error}")

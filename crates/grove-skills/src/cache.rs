@@ -12,8 +12,8 @@ use std::sync::{Arc, OnceLock};
 
 use grove_catalog::Digest;
 use grove_catalog::content::{PackedSkill, SkillContent, SkillFlags};
-use grove_fs::cache_file::{self, Cached, CachedBytes};
-use grove_fs::probe_walk::Place;
+use grove_fs::cache_file::{self, CacheRead, CachedBytes};
+use grove_fs::probe_walk::FileLayout;
 use grove_fs::{FileId, Stamp};
 use grove_spec::skill::ParsedSkill;
 
@@ -42,7 +42,7 @@ pub(crate) struct Known {
 #[derive(Debug, Clone)]
 pub(crate) struct Met {
     pub(crate) path: Arc<str>,
-    pub(crate) place: Place,
+    pub(crate) place: FileLayout,
     pub(crate) links: u32,
     pub(crate) through_link: bool,
 }
@@ -70,9 +70,9 @@ impl RootCache {
             ..Self::default()
         };
         match cache_file::read(file, VERSION, MAX_CACHE_BYTES) {
-            Cached::Content(bytes) => cache.disk = DiskCache::new(bytes),
-            Cached::Absent => {}
-            Cached::Damaged => cache.stale = true,
+            CacheRead::Content(bytes) => cache.disk = DiskCache::new(bytes),
+            CacheRead::Absent => {}
+            CacheRead::Damaged => cache.stale = true,
         }
         let was_damaged = cache.stale;
         (cache, was_damaged)

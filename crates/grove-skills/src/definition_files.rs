@@ -9,8 +9,8 @@ use grove_catalog::definitions::{Defined, Definition, DefinitionCandidate, Defin
 use grove_catalog::hosts::FoldersEntered;
 use grove_catalog::state::EntryState;
 use grove_fs::Stamp;
-use grove_fs::document_walk::{self, Document, DocumentOptions, DocumentReader, Documents};
-use grove_fs::probe_walk::{LimitsHit, Links, Problem, Trouble};
+use grove_fs::document_walk::{self, DocumentOptions, DocumentReader, Documents, WalkedDocument};
+use grove_fs::probe_walk::{LimitsHit, LinkRule, WalkProblem, WalkTrouble};
 use grove_fs::stamp::now;
 use grove_spec::agent::AgentFormat;
 use grove_spec::agent::formats::NamedFiles;
@@ -56,7 +56,7 @@ pub(crate) struct FileKind<P> {
 pub(crate) type InFile<P> = Vec<(Option<String>, P)>;
 
 /// A file of a kind as a walk gives it.
-pub(crate) type DefinitionFile<P> = Document<Arc<FileContent<P>>>;
+pub(crate) type DefinitionFile<P> = WalkedDocument<Arc<FileContent<P>>>;
 
 /// The content of one file.
 #[derive(Debug, Clone)]
@@ -155,7 +155,7 @@ struct RootMemory<P> {
     files: BTreeMap<String, KnownFile<P>>,
     /// The way it was looked at; `problems` and `limits` were in the way.
     look: RootLook,
-    problems: Vec<Problem>,
+    problems: Vec<WalkProblem>,
     limits: LimitsHit,
     /// The folders that were opened, by path below the root.
     folders: Vec<String>,
@@ -416,11 +416,11 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
     fn candidates(
         &self,
         document: DefinitionFile<P>,
-        links: Links,
+        links: LinkRule,
         max_bytes: u64,
     ) -> Vec<DefinitionCandidate<P>> {
         let mut diagnostics = Vec::new();
-        if links == Links::Contain && document.links > 1 {
+        if links == LinkRule::Contain && document.links > 1 {
             let message = format!("the file has {} hard links", document.links);
             diagnostics.push(Diagnostic::new(Code::HardLink, message));
         }
@@ -444,7 +444,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
             Ok(content) => content,
             Err(trouble) => {
                 let finding = match trouble {
-                    Trouble::TooLarge(size) => too_large(size, max_bytes),
+                    WalkTrouble::TooLarge(size) => too_large(size, max_bytes),
                     other => troubles::describe(file_name, &other),
                 };
                 return vec![candidate(None, Err(finding))];

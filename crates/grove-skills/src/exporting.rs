@@ -18,7 +18,7 @@ use grove_catalog::hosts::{self, AgentRules};
 use grove_catalog::prompt;
 use grove_catalog::snapshot::Snapshot;
 use grove_fs::FsError;
-use grove_fs::undo::Recording;
+use grove_fs::undo::UndoRecording;
 use grove_spec::agent::SkillInjection;
 use grove_spec::words;
 use grove_spec::yaml::Key;
@@ -127,7 +127,7 @@ pub fn export(
     chosen: &[&Agent],
     theirs: &Agents,
     request: &ExportRequest,
-    recording: &Recording,
+    recording: &UndoRecording,
 ) -> Result<Exported, ExportError> {
     let unknown = || ExportError::UnknownHost(request.host.clone());
     let host = hosts::by_name(&request.host).ok_or_else(unknown)?;

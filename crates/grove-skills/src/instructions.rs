@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use grove_catalog::Digest;
 use grove_catalog::prompt::InstructionFile;
 use grove_catalog::trust;
-use grove_fs::probe_walk::{self, Links, RootFolder};
+use grove_fs::probe_walk::{self, LinkRule, RootFolder};
 use grove_fs::{FsError, files};
 use grove_spec::{Code, Diagnostic};
 
@@ -57,7 +57,7 @@ pub(crate) fn in_folder(
     there
         .filter_map(|file| {
             let below = file.strip_prefix(base).ok()?.to_str()?;
-            let read = probe_walk::read_below(&root, Links::Contain, below, max_bytes);
+            let read = probe_walk::read_below(&root, LinkRule::Contain, below, max_bytes);
             Some((file, read))
         })
         .collect()

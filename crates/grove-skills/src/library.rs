@@ -11,7 +11,7 @@ use grove_catalog::hosts::{self, Host};
 use grove_catalog::resolve::SkillRules;
 use grove_catalog::root::{Root, RootSource};
 use grove_catalog::snapshot::Snapshot;
-use grove_fs::probe_walk::{Counts, Layout, LinkedFiles};
+use grove_fs::probe_walk::{AcceptedLayouts, CallCounts, LinkedFiles};
 use grove_fs::programs;
 use grove_fs::trust_store::TrustStore;
 use grove_spec::config::Settings;
@@ -122,7 +122,7 @@ pub struct Library {
     last: Option<Published>,
     /// The usage that was recorded before the library began.
     usage: Arc<EarlierUsage>,
-    counts: Counts,
+    counts: CallCounts,
     keeping: Keeping,
     /// Findings of the watcher; they are in every snapshot from the next look on.
     notices: Vec<Diagnostic>,
@@ -169,7 +169,7 @@ impl Library {
             agent_files: DefinitionMemory::default(),
             chain_files: DefinitionMemory::default(),
             last: None,
-            counts: Counts::default(),
+            counts: CallCounts::default(),
             keeping: Keeping::Nothing,
             notices: Vec::new(),
             planned: Vec::new(),
@@ -234,7 +234,7 @@ impl Library {
     }
 
     /// The numbers of kernel calls, by kind, in the last look at skills.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> CallCounts {
         self.counts
     }
 
@@ -449,7 +449,7 @@ impl Library {
     }
 
     fn walk(&mut self, roots: &[&PlannedRoot], scan: &Scan, diagnostics: &mut Vec<Diagnostic>) {
-        self.counts = Counts::default();
+        self.counts = CallCounts::default();
         self.skill_roots
             .retain(|path, _| roots.iter().any(|planned| planned.root.path == *path));
         for planned in roots {
@@ -533,7 +533,7 @@ fn skill_paths(world: &World, agents: &Agents) -> BTreeMap<PathBuf, SkillPath> {
 fn scan_for(settings: &Settings, host: Option<&Host>, lifted: bool) -> Scan {
     let limits = &settings.limits;
     Scan {
-        layout: host.map_or(Layout::ALL, |host| layout_of(&host.scan)),
+        layout: host.map_or(AcceptedLayouts::ALL, |host| layout_of(&host.scan)),
         max_candidates: limits.candidates_per_root.count(),
         max_bytes: limits.file_bytes.value,
         // A host reads a file whole or refuses it.
@@ -548,8 +548,8 @@ fn scan_for(settings: &Settings, host: Option<&Host>, lifted: bool) -> Scan {
     }
 }
 
-fn layout_of(scan: &hosts::ScanRules) -> Layout {
-    Layout {
+fn layout_of(scan: &hosts::ScanRules) -> AcceptedLayouts {
+    AcceptedLayouts {
         root_file: scan.root_file,
         flat_files: scan.flat_files,
         stop_at_skill: scan.stop_at_skill,

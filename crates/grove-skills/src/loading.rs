@@ -12,8 +12,8 @@ use grove_catalog::resolve::SkillCandidate;
 use grove_catalog::root::Root;
 use grove_catalog::trust::RootTrust;
 use grove_fs::probe_walk::{
-    self, Below, Counts, Found, IgnoreFile, LimitsHit, Links, Place, Probe, Problem, Sighting,
-    Trouble, Visitor, Walk, WalkOptions,
+    self, CallCounts, DeclaredFolders, FileLayout, IgnoreFile, LimitsHit, LinkRule, ProbeOrder,
+    VisitedFile, Visitor, WalkOptions, WalkProblem, WalkResult, WalkTrouble, WalkedFile,
 };
 use grove_fs::stamp::{fingerprint, now};
 use grove_fs::{FsError, Stamp};
@@ -53,7 +53,7 @@ pub(crate) struct LoadedRoot {
 #[derive(Debug)]
 struct Trace {
     scan: Scan,
-    problems: Vec<Problem>,
+    problems: Vec<WalkProblem>,
     limits: LimitsHit,
     ignore_files: Vec<IgnoreFile>,
     folders: Vec<String>,
@@ -64,7 +64,7 @@ struct Trace {
 /// The way a root is to be scanned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Scan {
-    pub(crate) layout: probe_walk::Layout,
+    pub(crate) layout: probe_walk::AcceptedLayouts,
     pub(crate) max_candidates: usize,
     /// The bytes of a file that are kept.
     pub(crate) max_bytes: u64,
@@ -84,7 +84,7 @@ pub(crate) fn load(
     scan: &Scan,
     cache: &mut RootCache,
     last: Option<&Arc<LoadedRoot>>,
-) -> (Arc<LoadedRoot>, Counts) {
+) -> (Arc<LoadedRoot>, CallCounts) {
     let mut folders = std::mem::take(&mut cache.folders);
     let loaded = load_with(planned, scan, cache, &mut folders, last);
     cache.folders = folders;
@@ -97,13 +97,17 @@ fn load_with(
     cache: &mut RootCache,
     folder_cache: &mut FolderCache,
     last: Option<&Arc<LoadedRoot>>,
-) -> (Arc<LoadedRoot>, Counts) {
+) -> (Arc<LoadedRoot>, CallCounts) {
     let links = planned.links();
     // Opening at once saves a look at every file, and is right only when all will be read.
     let read_all = cache.is_empty() && scan.max_candidates == usize::MAX;
     let options = WalkOptions {
         links,
-        probe: if read_all { Probe::Open } else { Probe::Stat },
+        probe: if read_all {
+            ProbeOrder::Open
+        } else {
+            ProbeOrder::Stat
+        },
         layout: layout_in(planned, scan),
         only: planned.files.clone(),
         max_candidates: scan.max_candidates,
@@ -127,7 +131,7 @@ fn load_with(
         cache,
         read_at: now(),
         limit: scan.max_bytes,
-        pinned: links == Links::Contain,
+        pinned: links == LinkRule::Contain,
     };
     match probe_walk::walk(&planned.folder(), &options, &reader) {
         Ok(mut walk) => {
@@ -154,7 +158,7 @@ fn load_with(
                 diagnostics: vec![unopened(&error, links)],
                 ..LoadedRoot::default()
             };
-            (Arc::new(loaded), Counts::default())
+            (Arc::new(loaded), CallCounts::default())
         }
     }
 }
@@ -171,10 +175,10 @@ fn folders(
 }
 
 /// The layouts that count in a root.
-fn layout_in(planned: &PlannedRoot, scan: &Scan) -> probe_walk::Layout {
+fn layout_in(planned: &PlannedRoot, scan: &Scan) -> probe_walk::AcceptedLayouts {
     let usual = scan.layout;
     let is_open = !planned.children_only;
-    probe_walk::Layout {
+    probe_walk::AcceptedLayouts {
         root_file: usual.root_file && is_open,
         flat_files: usual.flat_files && planned.flat_files && is_open,
         declared: usual.declared && is_open,
@@ -186,7 +190,7 @@ impl LoadedRoot {
     /// Returns true if a walk met the same files, unchanged, at the same paths and nothing else.
     fn is_met_again(
         &self,
-        walk: &Walk<Item>,
+        walk: &WalkResult<Item>,
         planned: &PlannedRoot,
         scan: &Scan,
         keeps: bool,
@@ -255,17 +259,17 @@ impl Visitor for SkillFileReader<'_, '_> {
         known.filter(|known| self.is_enough(known)).map(Item::known)
     }
 
-    fn recognise(&self, sighting: &Sighting<'_>, hint: &mut usize) -> Option<usize> {
+    fn recognise(&self, sighting: &VisitedFile<'_>, hint: &mut usize) -> Option<usize> {
         let at = self.cache.place_of(sighting.stamp, hint)?;
         let known = self.cache.at(at).filter(|known| self.is_enough(known))?;
         let met = known.met.as_ref()?;
         let same = *met.path == *sighting.path
             && (met.place, met.links, met.through_link)
-                == (sighting.place, sighting.links, sighting.through_link);
+                == (sighting.layout, sighting.links, sighting.through_link);
         same.then_some(at)
     }
 
-    fn recall(&self, number: usize) -> Option<Found<Item>> {
+    fn recall(&self, number: usize) -> Option<WalkedFile<Item>> {
         let known = self.cache.at(number)?;
         let Met {
             path,
@@ -273,10 +277,10 @@ impl Visitor for SkillFileReader<'_, '_> {
             links,
             through_link,
         } = known.met.clone()?;
-        let content = probe_walk::Content::Item(Item::known(known.clone()));
-        Some(Found {
+        let content = probe_walk::WalkedContent::Item(Item::known(known.clone()));
+        Some(WalkedFile {
             path,
-            place,
+            layout: place,
             stamp: Some(known.stamp),
             links,
             through_link,
@@ -288,14 +292,14 @@ impl Visitor for SkillFileReader<'_, '_> {
         self.cache.in_memory()
     }
 
-    fn declares(&self, found: &Found<Item>) -> Option<Below> {
+    fn declares(&self, found: &WalkedFile<Item>) -> Option<DeclaredFolders> {
         let own = match &found.content {
-            probe_walk::Content::Item(item) => Some(&item.known.content),
+            probe_walk::WalkedContent::Item(item) => Some(&item.known.content),
             _ => None,
         };
         // The children of a branch that is just being edited do not go away.
         let kept = if own.is_none_or(|own| !own.flags().valid) {
-            let layout = layout_of(found.place);
+            let layout = layout_of(found.layout);
             let id = identity::id(layout, Arc::clone(&found.path), self.root);
             self.last_good.at(layout, &id).map(|good| good.content)
         } else {
@@ -303,8 +307,8 @@ impl Visitor for SkillFileReader<'_, '_> {
         };
         let keys = kept.or(own)?.tree_keys()?;
         Some(match &keys.children.as_ref()?.value {
-            DeclaredChildren::Every => Below::Every,
-            DeclaredChildren::Named(names) => Below::Named(names.clone()),
+            DeclaredChildren::Every => DeclaredFolders::Every,
+            DeclaredChildren::Named(names) => DeclaredFolders::Named(names.clone()),
         })
     }
 
@@ -349,7 +353,7 @@ fn gather(
     planned: &PlannedRoot,
     scan: &Scan,
     options: &WalkOptions,
-    walk: Walk<Item>,
+    walk: WalkResult<Item>,
     cache: &mut RootCache,
     keeping: Option<&LastGood<'_>>,
 ) -> LoadedRoot {
@@ -362,29 +366,34 @@ fn gather(
     let mut keeper = Keeper::new(keeping);
     loaded.candidates.reserve(total);
     for mut found in walk.found {
-        let mut known = match std::mem::replace(&mut found.content, probe_walk::Content::NotRead) {
-            probe_walk::Content::Item(Item { known, was_read }) => {
-                any_read |= was_read;
-                known
-            }
-            probe_walk::Content::NotRead => continue,
-            // A long note is a note: only a look inside would tell, and it is too long for one.
-            probe_walk::Content::Refused(Trouble::TooLarge(..)) if found.place == Place::Flat => {
-                continue;
-            }
-            probe_walk::Content::Refused(_) if !is_chosen(planned, found.place, &found.path) => {
-                continue;
-            }
-            probe_walk::Content::Refused(trouble) => {
-                let finding = troubles::refusal(&trouble, scan.max_bytes);
-                let candidate = candidate(&root.path, &found, refused(finding));
-                keeper.take(candidate, None, None, &mut loaded);
-                continue;
-            }
-        };
+        let mut known =
+            match std::mem::replace(&mut found.content, probe_walk::WalkedContent::NotRead) {
+                probe_walk::WalkedContent::Item(Item { known, was_read }) => {
+                    any_read |= was_read;
+                    known
+                }
+                probe_walk::WalkedContent::NotRead => continue,
+                // A long note is a note: only a look inside would tell, and it is too long for one.
+                probe_walk::WalkedContent::Refused(WalkTrouble::TooLarge(..))
+                    if found.layout == FileLayout::Flat =>
+                {
+                    continue;
+                }
+                probe_walk::WalkedContent::Refused(_)
+                    if !is_chosen(planned, found.layout, &found.path) =>
+                {
+                    continue;
+                }
+                probe_walk::WalkedContent::Refused(trouble) => {
+                    let finding = troubles::refusal(&trouble, scan.max_bytes);
+                    let candidate = candidate(&root.path, &found, refused(finding));
+                    keeper.take(candidate, None, None, &mut loaded);
+                    continue;
+                }
+            };
         known.met = Some(Met {
             path: Arc::clone(&found.path),
-            place: found.place,
+            place: found.layout,
             links: found.links,
             through_link: found.through_link,
         });
@@ -393,11 +402,11 @@ fn gather(
         let number = all.len();
         all.push(known);
         // A note beside skill folders is no skill unless it has frontmatter, or is named as one.
-        let is_beside = found.place == Place::Flat && planned.files.is_none();
+        let is_beside = found.layout == FileLayout::Flat && planned.files.is_none();
         let is_note = is_beside && !content.flags().has_frontmatter;
         let is_ignored =
-            || !walk.ignore_files.is_empty() && is_ignored(&ignored, found.place, &found.path);
-        if !is_note && is_chosen(planned, found.place, &found.path) && !is_ignored() {
+            || !walk.ignore_files.is_empty() && is_ignored(&ignored, found.layout, &found.path);
+        if !is_note && is_chosen(planned, found.layout, &found.path) && !is_ignored() {
             let candidate = candidate(&root.path, &found, content);
             keeper.take(candidate, text, Some(number), &mut loaded);
         }
@@ -436,8 +445,8 @@ fn gather(
     loaded
 }
 
-fn candidate<T>(root: &Path, found: &Found<T>, content: Arc<SkillContent>) -> SkillCandidate {
-    let layout = layout_of(found.place);
+fn candidate<T>(root: &Path, found: &WalkedFile<T>, content: Arc<SkillContent>) -> SkillCandidate {
+    let layout = layout_of(found.layout);
     SkillCandidate {
         root: 0,
         layout,
@@ -449,11 +458,11 @@ fn candidate<T>(root: &Path, found: &Found<T>, content: Arc<SkillContent>) -> Sk
     }
 }
 
-fn layout_of(place: Place) -> SkillLayout {
+fn layout_of(place: FileLayout) -> SkillLayout {
     match place {
-        Place::Root => SkillLayout::Root,
-        Place::Flat => SkillLayout::Flat,
-        Place::Folder => SkillLayout::Folder,
+        FileLayout::Root => SkillLayout::Root,
+        FileLayout::Flat => SkillLayout::Flat,
+        FileLayout::Folder => SkillLayout::Folder,
     }
 }
 
@@ -461,8 +470,8 @@ fn refused(finding: Diagnostic) -> Arc<SkillContent> {
     Arc::new(SkillContent::new(0, None, 0, ParsedSkill::refused(finding)))
 }
 
-pub(crate) fn unopened(error: &FsError, links: Links) -> Diagnostic {
-    if links == Links::Contain && error.leads_out() {
+pub(crate) fn unopened(error: &FsError, links: LinkRule) -> Diagnostic {
+    if links == LinkRule::Contain && error.leads_out() {
         return Diagnostic::new(
             Code::PathEscape,
             "the root is a link that leads out of its project and was not followed",
@@ -472,7 +481,7 @@ pub(crate) fn unopened(error: &FsError, links: Links) -> Diagnostic {
     troubles::file_error(Code::RootUnreadable, error)
 }
 
-fn ignore_rules(walk: &Walk<Item>) -> IgnoreRules {
+fn ignore_rules(walk: &WalkResult<Item>) -> IgnoreRules {
     let mut rules = IgnoreRules::default();
     for file in &walk.ignore_files {
         rules.add(&file.folder, &file.text);
@@ -481,16 +490,16 @@ fn ignore_rules(walk: &Walk<Item>) -> IgnoreRules {
 }
 
 /// Returns true if a skill is one of those that the package or settings behind the root mean.
-fn is_chosen(planned: &PlannedRoot, place: Place, path: &str) -> bool {
+fn is_chosen(planned: &PlannedRoot, place: FileLayout, path: &str) -> bool {
     let chosen = planned.chosen.as_ref();
     chosen.is_none_or(|chosen| chosen.takes(&identity::file_below_root(layout_of(place), path)))
 }
 
-fn is_ignored(rules: &IgnoreRules, place: Place, path: &str) -> bool {
+fn is_ignored(rules: &IgnoreRules, place: FileLayout, path: &str) -> bool {
     let file = identity::file_below_root(layout_of(place), path);
     match place {
-        Place::Root => false,
-        Place::Flat => rules.ignores_file(&file),
-        Place::Folder => rules.ignores_folder(path) || rules.ignores_file(&file),
+        FileLayout::Root => false,
+        FileLayout::Flat => rules.ignores_file(&file),
+        FileLayout::Folder => rules.ignores_folder(path) || rules.ignores_file(&file),
     }
 }

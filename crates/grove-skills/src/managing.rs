@@ -28,7 +28,7 @@ use grove_catalog::state::{EntryState, StateReason};
 use grove_catalog::{models, prompt};
 use grove_fs::files;
 use grove_fs::lock::Lock;
-use grove_fs::undo::Recording;
+use grove_fs::undo::UndoRecording;
 use grove_spec::config::LayerScope;
 use grove_spec::package::EntryKind;
 use grove_spec::text::one_line;
@@ -154,7 +154,7 @@ pub struct Manager {
     /// The present state; it is looked at again after every change.
     look: Look,
     /// The recording that keeps files before they are changed.
-    recording: Arc<Recording>,
+    recording: Arc<UndoRecording>,
     _lock: Lock,
 }
 
@@ -174,7 +174,7 @@ impl Manager {
         Ok(Self {
             look: library.look(),
             library,
-            recording: Arc::new(Recording::new(Some(&environment.state), command)),
+            recording: Arc::new(UndoRecording::new(Some(&environment.state), command)),
             _lock: lock,
         })
     }

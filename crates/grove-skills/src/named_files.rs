@@ -9,7 +9,7 @@ use grove_catalog::Digest;
 use grove_catalog::definitions::NamedTextFile;
 use grove_fs::files;
 use grove_fs::held_folder::HeldFolder;
-use grove_fs::probe_walk::Links;
+use grove_fs::probe_walk::LinkRule;
 use grove_spec::agent::AgentFormat;
 use grove_spec::agent::formats::{self, NamedFile, NamedFiles};
 
@@ -79,16 +79,16 @@ fn one(planned: &PlannedRoot, written: &str) -> NamedFile {
     let path = at_home.unwrap_or_else(|| root.join(written));
     let content = match planned.links() {
         _ if written.starts_with('~') && !is_known => Err("`~` is not followed here".to_owned()),
-        Links::Follow => {
+        LinkRule::Follow => {
             let read = files::read_bounded(&path, MAX_BYTES);
             read.map_err(|error| error.source.to_string())
         }
-        Links::Contain => contained(planned.base.as_deref().unwrap_or(root), root, written),
+        LinkRule::Contain => contained(planned.base.as_deref().unwrap_or(root), root, written),
     };
     // A path that was reached without a link is given as a person would write it.
     let path = match planned.links() {
-        Links::Contain => files::plain(&path),
-        Links::Follow => path,
+        LinkRule::Contain => files::plain(&path),
+        LinkRule::Follow => path,
     };
     NamedFile { path, content }
 }
@@ -98,7 +98,7 @@ fn contained(base: &Path, root: &Path, written: &str) -> Result<Vec<u8>, String>
     let below = root.strip_prefix(base).unwrap_or(Path::new(""));
     let below = below_base(below, written).ok_or("it is outside the project")?;
     let held = HeldFolder::open(base).map_err(|error| error.source.to_string())?;
-    held.read(&below, Links::Contain, MAX_BYTES)
+    held.read(&below, LinkRule::Contain, MAX_BYTES)
         .map_err(|error| {
             if error.leads_out() {
                 "a link leads out of the project".to_owned()

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use grove_catalog::hosts::{self, FolderLevels, Host, HostRoot, NamedFolders};
 use grove_catalog::root::{Root, RootOwner, RootRank, RootSource, make_labels_unique};
 use grove_fs::files;
-use grove_fs::probe_walk::{Links, RootFolder};
+use grove_fs::probe_walk::{LinkRule, RootFolder};
 use grove_spec::agent::AgentFormat;
 use grove_spec::config::Settings;
 use grove_spec::package::{EntryKind, FolderChoice};
@@ -82,11 +82,11 @@ impl PlannedRoot {
     }
 
     /// The rule for links below the root.
-    pub(crate) fn links(&self) -> Links {
+    pub(crate) fn links(&self) -> LinkRule {
         if self.root.source.contains_links() {
-            Links::Contain
+            LinkRule::Contain
         } else {
-            Links::Follow
+            LinkRule::Follow
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use grove_catalog::Digest;
 use grove_catalog::trust::{self, RootTrust};
 use grove_fs::files;
-use grove_fs::trust_store::{Grant, GrantRefusal, Lookup, TrustStore};
+use grove_fs::trust_store::{Grant, GrantLookup, GrantRefusal, TrustStore};
 use grove_spec::{Code, Diagnostic};
 
 use crate::environment::Environment;
@@ -147,12 +147,12 @@ impl FolderTrust {
             ..Self::default()
         };
         match store.covering(folder) {
-            Lookup::Granted(grant) => Self {
+            GrantLookup::Granted(grant) => Self {
                 grant: Some(grant),
                 ..Self::default()
             },
-            Lookup::None => Self::default(),
-            Lookup::Refused(file, why) => {
+            GrantLookup::None => Self::default(),
+            GrantLookup::Refused(file, why) => {
                 let of = format!("the grant for {}", folder.display());
                 match why {
                     GrantRefusal::Damaged => {
@@ -171,7 +171,7 @@ impl FolderTrust {
                     }
                 }
             }
-            Lookup::Moved(path) => {
+            GrantLookup::Moved(path) => {
                 let message = "another folder was trusted at this path".to_owned();
                 refused(Code::TrustMoved, message, &path)
             }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_catalog::Digest;
-use grove_fs::probe_walk::{self, Links, RootFolder};
+use grove_fs::probe_walk::{self, LinkRule, RootFolder};
 use grove_fs::{FsError, files};
 use grove_spec::config::{LayerScope, Settings, parse};
 use grove_spec::{Code, Diagnostic};
@@ -105,5 +105,5 @@ pub(crate) fn read_project_file(project_root: &Path, file: &str) -> Result<Vec<u
         base: None,
         path: project_root.to_path_buf(),
     };
-    probe_walk::read_below(&folder, Links::Contain, file, MAX_CONFIG_BYTES)
+    probe_walk::read_below(&folder, LinkRule::Contain, file, MAX_CONFIG_BYTES)
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use grove_catalog::Digest;
 use grove_catalog::trust::{self, RootTrust};
 use grove_fs::approvals::Approvals;
-use grove_fs::trust_store::{Grant, Lookup, Pins, TrustStore};
+use grove_fs::trust_store::{Grant, GrantLookup, Pins, TrustStore};
 use grove_fs::{FsError, files};
 
 use crate::environment::Environment;
@@ -220,7 +220,7 @@ pub fn keep_written(
     };
     let store = store(environment);
     let folder = files::canonical(folder)?;
-    let Lookup::Granted(mut grant) = store.covering(&folder) else {
+    let GrantLookup::Granted(mut grant) = store.covering(&folder) else {
         return Ok(());
     };
     let path = files::without_links_above(written.path)?;
@@ -273,7 +273,7 @@ impl Earlier {
         let mut earlier = Self::default();
         let of_the_tree = |grant: &Grant| {
             grant.path.starts_with(folder)
-                && matches!(store.covering(&grant.path), Lookup::Granted(sound) if sound == *grant)
+                && matches!(store.covering(&grant.path), GrantLookup::Granted(sound) if sound == *grant)
         };
         for grant in store.grants().into_iter().filter(of_the_tree) {
             // A folder below whose changes are followed keeps its own grant.
@@ -308,10 +308,10 @@ pub fn revoke(
     }
     match store.covering(&asked) {
         // Without a folder one means whatever makes this place trusted.
-        Lookup::Granted(grant) if folder.is_none() => {
+        GrantLookup::Granted(grant) if folder.is_none() => {
             Ok((grant.path.clone(), store.revoke(&grant.path)?))
         }
-        Lookup::Granted(grant) => Err(TrustError::PartOf(asked, grant.path)),
+        GrantLookup::Granted(grant) => Err(TrustError::PartOf(asked, grant.path)),
         _ if folder.is_none() => Ok((folder_for(environment, None)?, false)),
         _ => Ok((asked, false)),
     }

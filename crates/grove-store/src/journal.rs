@@ -23,7 +23,7 @@ pub fn chain_hash(before: &Digest, body: &str) -> Digest {
 
 /// A place where a journal is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ChainFault {
+pub enum JournalFault {
     /// An event is missing.
     #[error("event {0} is missing")]
     Missing(u64),
@@ -48,18 +48,18 @@ pub enum ChainFault {
 }
 
 /// Checks the chain from the plan to the head.
-pub(crate) fn verify(run: &LoadedRun, bodies: &[(u64, String, String)]) -> Option<ChainFault> {
+pub(crate) fn verify(run: &LoadedRun, bodies: &[(u64, String, String)]) -> Option<JournalFault> {
     let mut before = chain_start(&run.id, &run.plan);
     for (expected, (seq, hash, body)) in (1..).zip(bodies) {
         if *seq != expected {
-            return Some(ChainFault::Missing(expected));
+            return Some(JournalFault::Missing(expected));
         }
         before = chain_hash(&before, body);
         if before.to_string() != *hash {
-            return Some(ChainFault::Changed(*seq));
+            return Some(JournalFault::Changed(*seq));
         }
     }
-    (before.to_string() != run.head).then_some(ChainFault::CutOff)
+    (before.to_string() != run.head).then_some(JournalFault::CutOff)
 }
 
 /// The text of an event as it is written.

@@ -24,13 +24,13 @@ use grove_plan::{Fact, NodeId, Parent, Plan, Reused, Times};
 use rusqlite::{Connection, OpenFlags};
 
 pub use error::StoreError;
-pub use journal::{ChainFault, chain_hash};
-pub use reading::{LoadedRun, OpenRow, RunFilter, RunRow};
+pub use journal::{JournalFault, chain_hash};
+pub use reading::{LoadedRun, OutboxRow, RunFilter, RunRow};
 pub use signing::SigningKey;
-pub use writer::{Appended, Pruned, Submitted};
+pub use writer::{Appended, PrunedCounts, Submitted};
 
 use reading::LongRuns;
-use writer::Job;
+use writer::WriterJob;
 
 /// The longest wait for another program to finish its transaction.
 const BUSY: Duration = Duration::from_secs(20);
@@ -66,7 +66,7 @@ pub struct Submission {
 
 /// A fact to be recorded.
 #[derive(Debug, Clone)]
-pub struct Draft {
+pub struct NewEvent {
     /// The fact that has happened.
     pub fact: Fact,
     /// Texts that it names by digest.
@@ -81,7 +81,7 @@ pub struct Draft {
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    jobs: Option<SyncSender<Job>>,
+    jobs: Option<SyncSender<WriterJob>>,
     writer: Option<JoinHandle<()>>,
     reader: Mutex<Connection>,
     /// Long journals in memory, so that each look reads only their new events. Locked while the reader is held.
@@ -137,7 +137,7 @@ impl Store {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn send(&self, job: Job) -> Result<(), StoreError> {
+    fn send(&self, job: WriterJob) -> Result<(), StoreError> {
         let jobs = self.jobs.as_ref().ok_or(StoreError::Closed)?;
         jobs.send(job).map_err(|_| StoreError::Closed)
     }

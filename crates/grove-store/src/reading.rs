@@ -10,7 +10,7 @@ use grove_plan::{
 use grove_spec::Digest;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use crate::journal::{ChainFault, verify};
+use crate::journal::{JournalFault, verify};
 use crate::{Store, StoreError, signing};
 
 /// The most runs of a list without a limit of its own.
@@ -75,7 +75,7 @@ pub struct RunFilter {
 
 /// An effect that is to be done or under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenRow {
+pub struct OutboxRow {
     /// The id of its run.
     pub run: String,
     /// The id of the effect.
@@ -255,16 +255,16 @@ impl Store {
     }
 
     /// Returns all effects that are to be done or under way.
-    pub fn outbox(&self) -> Result<Vec<OpenRow>, StoreError> {
+    pub fn outbox(&self) -> Result<Vec<OutboxRow>, StoreError> {
         self.open_rows(None)
     }
 
     /// Returns the effects of one run that are to be done or under way.
-    pub fn outbox_of(&self, run: &str) -> Result<Vec<OpenRow>, StoreError> {
+    pub fn outbox_of(&self, run: &str) -> Result<Vec<OutboxRow>, StoreError> {
         self.open_rows(Some(run))
     }
 
-    fn open_rows(&self, run: Option<&str>) -> Result<Vec<OpenRow>, StoreError> {
+    fn open_rows(&self, run: Option<&str>) -> Result<Vec<OutboxRow>, StoreError> {
         let connection = self.reader();
         let mut statement = connection.prepare_cached(
             "SELECT run, effect, command, epoch, holder, opened_at, opened_boot FROM outbox
@@ -286,7 +286,7 @@ impl Store {
             };
             let effect = effect.parse();
             let holder = holder.map(|holder| serde_json::from_str(&holder));
-            all.push(OpenRow {
+            all.push(OutboxRow {
                 effect: effect.map_err(|error| wrong(format!("{error}")))?,
                 command: serde_json::from_str(&command)
                     .map_err(|error| wrong(error.to_string()))?,
@@ -328,7 +328,7 @@ impl Store {
     }
 
     /// Checks the chain of hashes of a run, the texts that it refers to and, with a key, its signatures.
-    pub fn verify(&self, run: &str) -> Result<Option<ChainFault>, StoreError> {
+    pub fn verify(&self, run: &str) -> Result<Option<JournalFault>, StoreError> {
         let connection = self.reader();
         let loaded = load_rows(&connection, run)?;
         let bodies = bodies_after(&connection, run, 0)?;
@@ -347,7 +347,7 @@ impl Store {
                 message: "an artifact has no digest".to_owned(),
             })?;
             if bytes.is_none_or(|bytes| Digest::of(&bytes) != digest) {
-                return Ok(Some(ChainFault::Artifact(digest)));
+                return Ok(Some(JournalFault::Artifact(digest)));
             }
         }
         let Some(key) = &self.key else {

@@ -14,7 +14,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 use crate::journal::{body_of, chain_hash, chain_start};
 use crate::reading;
 use crate::signing::{self, SigningKey};
-use crate::{Draft, Store, StoreError, Submission};
+use crate::{NewEvent, Store, StoreError, Submission};
 
 /// The most jobs that are written in one commit, so that no caller waits for ever.
 const GROUP: usize = 256;
@@ -49,7 +49,7 @@ pub struct Appended {
 
 /// The counts of one pruning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PrunedCounts {
     /// The number of removed runs.
     pub runs: usize,
     /// The number of removed artifacts, to which no other run refers.
@@ -59,16 +59,16 @@ pub struct Pruned {
 /// Receives the result of a job, on the writer's thread.
 type Reply<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
 
-pub(crate) enum Job {
+pub(crate) enum WriterJob {
     Submit(Box<Submission>, Reply<Submitted>),
-    Append(String, Box<Draft>, Reply<Appended>),
-    Prune(Vec<String>, Times, Reply<Pruned>),
+    Append(String, Box<NewEvent>, Reply<Appended>),
+    Prune(Vec<String>, Times, Reply<PrunedCounts>),
 }
 
 impl Store {
     /// Starts a run; a key that was used before leads to the earlier run.
     pub fn submit(&self, submission: Submission) -> Result<Submitted, StoreError> {
-        self.wait(|reply| Job::Submit(Box::new(submission), reply))
+        self.wait(|reply| WriterJob::Submit(Box::new(submission), reply))
     }
 
     /// Starts a run without waiting: `done` is called on the writer's thread and must not block.
@@ -77,31 +77,38 @@ impl Store {
         submission: Submission,
         done: impl FnOnce(Result<Submitted, StoreError>) + Send + 'static,
     ) -> Result<(), StoreError> {
-        self.send(Job::Submit(Box::new(submission), Box::new(done)))
+        self.send(WriterJob::Submit(Box::new(submission), Box::new(done)))
     }
 
     /// Records a fact, and returns its consequences once it is durable.
-    pub fn append(&self, run: &str, draft: Draft) -> Result<Appended, StoreError> {
-        self.wait(|reply| Job::Append(run.to_owned(), Box::new(draft), reply))
+    pub fn append(&self, run: &str, draft: NewEvent) -> Result<Appended, StoreError> {
+        self.wait(|reply| WriterJob::Append(run.to_owned(), Box::new(draft), reply))
     }
 
     /// Records a fact without waiting: `done` is called on the writer's thread and must not block.
     pub fn append_then(
         &self,
         run: &str,
-        draft: Draft,
+        draft: NewEvent,
         done: impl FnOnce(Result<Appended, StoreError>) + Send + 'static,
     ) -> Result<(), StoreError> {
-        self.send(Job::Append(run.to_owned(), Box::new(draft), Box::new(done)))
+        self.send(WriterJob::Append(
+            run.to_owned(),
+            Box::new(draft),
+            Box::new(done),
+        ))
     }
 
     /// Removes runs with everything that only they have, and leaves a tombstone for each. Runs that are not over are left
     /// alone.
-    pub fn prune(&self, runs: Vec<String>, at: Times) -> Result<Pruned, StoreError> {
-        self.wait(|reply| Job::Prune(runs, at, reply))
+    pub fn prune(&self, runs: Vec<String>, at: Times) -> Result<PrunedCounts, StoreError> {
+        self.wait(|reply| WriterJob::Prune(runs, at, reply))
     }
 
-    fn wait<T: Send + 'static>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, StoreError> {
+    fn wait<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(Reply<T>) -> WriterJob,
+    ) -> Result<T, StoreError> {
         let (done, waiting) = sync_channel(1);
         let reply: Reply<T> = Box::new(move |result| {
             let _ = done.send(result);
@@ -112,8 +119,8 @@ impl Store {
 }
 
 /// Writes jobs until no sender is left.
-pub(crate) fn run(connection: Connection, key: Option<SigningKey>, jobs: &Receiver<Job>) {
-    let mut writer = Writer {
+pub(crate) fn run(connection: Connection, key: Option<SigningKey>, jobs: &Receiver<WriterJob>) {
+    let mut writer = JournalWriter {
         connection,
         known: KnownRuns {
             runs: HashMap::new(),
@@ -122,7 +129,7 @@ pub(crate) fn run(connection: Connection, key: Option<SigningKey>, jobs: &Receiv
     };
     while let Ok(first) = jobs.recv() {
         let more = std::iter::from_fn(|| jobs.try_recv().ok());
-        let group: Vec<Job> = std::iter::once(first).chain(more).take(GROUP).collect();
+        let group: Vec<WriterJob> = std::iter::once(first).chain(more).take(GROUP).collect();
         writer.write(group);
     }
 }
@@ -142,7 +149,7 @@ struct KnownRuns {
     key: Option<SigningKey>,
 }
 
-struct Writer {
+struct JournalWriter {
     connection: Connection,
     known: KnownRuns,
 }
@@ -150,9 +157,9 @@ struct Writer {
 /// A reply that is sent once the group is durable, or with the reason why it could not be written.
 type Pending = Box<dyn FnOnce(Option<&StoreError>) + Send>;
 
-impl Writer {
+impl JournalWriter {
     /// Writes a group in one commit. A refused event does not affect the others of its group; a failed commit fails all.
-    fn write(&mut self, group: Vec<Job>) {
+    fn write(&mut self, group: Vec<WriterJob>) {
         let mut pending: Vec<Pending> = Vec::with_capacity(group.len());
         if self.known.runs.len() > KEPT {
             self.known.runs.clear();
@@ -189,11 +196,11 @@ impl Writer {
 }
 
 /// Makes a reply for a job that was never started.
-fn refuse(job: Job) -> Pending {
+fn refuse(job: WriterJob) -> Pending {
     match job {
-        Job::Submit(_, reply) => pending(Err(StoreError::Closed), reply),
-        Job::Append(_, _, reply) => pending(Err(StoreError::Closed), reply),
-        Job::Prune(_, _, reply) => pending(Err(StoreError::Closed), reply),
+        WriterJob::Submit(_, reply) => pending(Err(StoreError::Closed), reply),
+        WriterJob::Append(_, _, reply) => pending(Err(StoreError::Closed), reply),
+        WriterJob::Prune(_, _, reply) => pending(Err(StoreError::Closed), reply),
     }
 }
 
@@ -221,7 +228,7 @@ fn do_job(
     transaction: &Transaction<'_>,
     known: &mut KnownRuns,
     fault: &mut Option<String>,
-    job: Job,
+    job: WriterJob,
 ) -> Pending {
     let mut note = |error: Option<&StoreError>| {
         if let Some(error) = error.filter(|error| !error.is_about_the_run()) {
@@ -229,17 +236,17 @@ fn do_job(
         }
     };
     match job {
-        Job::Submit(submission, reply) => {
+        WriterJob::Submit(submission, reply) => {
             let result = submit(transaction, known, *submission);
             note(result.as_ref().err());
             pending(result, reply)
         }
-        Job::Append(run, draft, reply) => {
+        WriterJob::Append(run, draft, reply) => {
             let result = append(transaction, known, &run, *draft);
             note(result.as_ref().err());
             pending(result, reply)
         }
-        Job::Prune(runs, at, reply) => {
+        WriterJob::Prune(runs, at, reply) => {
             let result = prune(transaction, &runs, at);
             note(result.as_ref().err());
             for run in &runs {
@@ -327,7 +334,7 @@ fn submit(
             params![id, like],
         )?;
     }
-    let draft = Draft {
+    let draft = NewEvent {
         fact: Fact::Submitted {
             owner,
             key,
@@ -349,7 +356,7 @@ fn append(
     transaction: &Transaction<'_>,
     known: &mut KnownRuns,
     run: &str,
-    draft: Draft,
+    draft: NewEvent,
 ) -> Result<Appended, StoreError> {
     if let Fact::Wanted {
         wish: Wish::Resume { .. } | Wish::Answer { .. },
@@ -404,7 +411,7 @@ fn append_to(
     transaction: &Transaction<'_>,
     known: &mut KnownRuns,
     run: &str,
-    draft: Draft,
+    draft: NewEvent,
 ) -> Result<(Appended, Option<SpentBelow>), StoreError> {
     let key = known.key.clone();
     let current = up_to_date(transaction, known, run)?;
@@ -531,7 +538,7 @@ fn append_one(
     fact: Fact,
     at: Times,
 ) -> Result<(), StoreError> {
-    let draft = Draft {
+    let draft = NewEvent {
         fact,
         artifacts: Vec::new(),
         at,
@@ -659,8 +666,12 @@ fn write_outbox(
     Ok(())
 }
 
-fn prune(transaction: &Transaction<'_>, runs: &[String], at: Times) -> Result<Pruned, StoreError> {
-    let mut pruned = Pruned::default();
+fn prune(
+    transaction: &Transaction<'_>,
+    runs: &[String],
+    at: Times,
+) -> Result<PrunedCounts, StoreError> {
+    let mut pruned = PrunedCounts::default();
     for run in runs {
         let buried = transaction.execute(
             "INSERT OR REPLACE INTO tombstones (id, state, head, pruned_at)

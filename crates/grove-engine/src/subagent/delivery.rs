@@ -8,7 +8,7 @@ use grove_plan::{Fact, Refused, Wish};
 use grove_runs::RunReport;
 use grove_spec::Digest;
 use grove_spec::text::one_line;
-use grove_store::{Draft, LoadedRun, StoreError};
+use grove_store::{LoadedRun, NewEvent, StoreError};
 use serde_json::json;
 
 use super::SubagentAnswer;
@@ -138,7 +138,7 @@ pub(crate) fn acknowledge(
         return Err(EngineError::finding(message)
             .hint("the run may have continued since: `action: wait` gives its result and the delivery of that"));
     }
-    let draft = Draft {
+    let draft = NewEvent {
         fact: Fact::Wanted {
             by: by.to_owned(),
             // The same result is acknowledged once, however often a caller says so.

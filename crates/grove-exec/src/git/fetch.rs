@@ -5,12 +5,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::look::{Asked, tell};
+use super::inspection::{GitInput, pass_settings};
 use super::repository::Repository;
 use super::{Git, GitError, MOST_OUTPUT, files, finish, first_line};
 
 /// The settings that git is given over the person's configuration.
-const TOLD: [(&str, &str); 8] = [
+const FETCH_SETTINGS: [(&str, &str); 8] = [
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
     ("fetch.fsckObjects", "true"),
@@ -49,7 +49,7 @@ impl Git {
         ]);
         git.env("GIT_DIR", &staged);
         git.current_dir(&staged);
-        tell(&mut git, Vec::new(), &TOLD);
+        pass_settings(&mut git, Vec::new(), &FETCH_SETTINGS);
         finish(git, "fetch", None, MOST_OUTPUT)?;
         let named = format!("{FETCHED}^{{commit}}");
         let words = ["rev-parse", "--verify", "-q", &named];
@@ -77,11 +77,11 @@ impl Git {
     ) -> Result<Vec<u8>, GitError> {
         let none = || GitError::NoRepository(staging.to_path_buf());
         let staged = Repository::at(folder, staging).ok_or_else(none)?;
-        let asked = Asked {
+        let asked = GitInput {
             words,
-            ..Asked::default()
+            ..GitInput::default()
         };
-        self.look(&staged, folder, asked)
+        self.inspect(&staged, folder, asked)
     }
 }
 

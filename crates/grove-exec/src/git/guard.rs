@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::repository::Repository;
-use super::settings::Settings;
+use super::settings::GitSettings;
 use super::{Git, GitError, files};
 
 /// Files that decide what git runs or where it reads: in the folder that all working trees share, and in a tree's own.
@@ -134,11 +134,11 @@ impl Git {
 
     /// Returns true if a configuration has new settings that may name programs.
     fn names_more(&self, path: &Path, before: Option<&[u8]>) -> Result<bool, GitError> {
-        let Ok(now) = Settings::of_file(path, &self.environment) else {
+        let Ok(now) = GitSettings::of_file(path, &self.environment) else {
             return Ok(true);
         };
-        let before = Settings::of_text(before.unwrap_or_default(), &self.environment)?;
-        let of = |settings: &Settings| -> BTreeSet<(String, Option<String>)> {
+        let before = GitSettings::of_text(before.unwrap_or_default(), &self.environment)?;
+        let of = |settings: &GitSettings| -> BTreeSet<(String, Option<String>)> {
             let entries = settings.entries().filter(|(key, _)| !is_harmless(key));
             let owned = entries.map(|(key, value)| (key.to_owned(), value.map(str::to_owned)));
             owned.collect()

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::look::Asked;
+use super::inspection::GitInput;
 use super::repository::Repository;
 use super::{Git, GitError, files, first_line, names};
 
@@ -25,7 +25,7 @@ pub enum MergedPatches {
 }
 
 /// An index in which patches are put on top of one another.
-struct Merging<'a> {
+struct PatchMerge<'a> {
     git: &'a Git,
     repository: Repository,
     index: String,
@@ -34,15 +34,16 @@ struct Merging<'a> {
     times: usize,
 }
 
-impl Merging<'_> {
+impl PatchMerge<'_> {
     fn run(&self, words: &[&str], input: Option<&[u8]>) -> Result<Vec<u8>, GitError> {
         let with_index = [("GIT_INDEX_FILE", &*self.index)];
-        let asked = Asked {
+        let asked = GitInput {
             words,
             variables: &with_index,
             input,
         };
-        self.git.look(&self.repository, &self.repository.top, asked)
+        self.git
+            .inspect(&self.repository, &self.repository.top, asked)
     }
 
     fn put_in(&mut self, patch: &[u8], more: &[String]) -> Result<(), GitError> {
@@ -65,12 +66,12 @@ impl Merging<'_> {
         ];
         let words = words.into_iter().chain(more.iter().map(String::as_str));
         let words: Vec<&str> = words.chain(["-"]).collect();
-        let asked = Asked {
+        let asked = GitInput {
             words: &words,
             variables: &variables,
             input: Some(patch),
         };
-        self.git.look(&self.repository, &tree, asked).map(|_| ())
+        self.git.inspect(&self.repository, &tree, asked).map(|_| ())
     }
 
     /// Puts in the changes of a patch other than removals of files that are removed already.
@@ -142,7 +143,7 @@ impl Git {
         patches: &[Vec<u8>],
         scratch: &Path,
     ) -> Result<MergedPatches, GitError> {
-        let mut merging = Merging {
+        let mut merging = PatchMerge {
             git: self,
             repository: self.repository(repository)?,
             index: scratch.join("merge-index").to_string_lossy().into_owned(),

@@ -4,7 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::files;
-use super::settings::Settings;
+use super::settings::GitSettings;
 
 /// The variable with the folders at which the search stops.
 const CEILINGS: &str = "GIT_CEILING_DIRECTORIES";
@@ -19,7 +19,7 @@ pub(super) struct Repository {
     /// The folder that all working trees share: objects, branches, configuration.
     pub(super) common: PathBuf,
     /// Its configuration, as data.
-    pub(super) settings: Settings,
+    pub(super) settings: GitSettings,
 }
 
 impl Repository {
@@ -65,7 +65,7 @@ impl Repository {
             top: top.to_path_buf(),
             own,
             common,
-            settings: Settings::NONE,
+            settings: GitSettings::NONE,
         })
     }
 

@@ -13,40 +13,40 @@ const NOWHERE: &str = "/dev/null";
 
 /// The configurations that may give a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum From {
+enum SettingSource {
     /// The repository's configuration, or else the person's.
-    Anybody,
+    RepositoryOrPerson,
     /// The person's configuration alone.
     Person,
 }
 
 /// The keys that are passed on: they say how files are read and written. None of them names a program or a place that
 /// another writes to. A key that is not here is not passed on, even if a later git gives it a meaning.
-const PASSED_ON: [(&str, From); 17] = [
-    ("core.autocrlf", From::Anybody),
-    ("core.bigfilethreshold", From::Anybody),
-    ("core.checkstat", From::Anybody),
-    ("core.eol", From::Anybody),
-    ("core.excludesfile", From::Person),
-    ("core.filemode", From::Anybody),
-    ("core.ignorecase", From::Anybody),
-    ("core.precomposeunicode", From::Anybody),
-    ("core.protecthfs", From::Anybody),
-    ("core.protectntfs", From::Anybody),
-    ("core.safecrlf", From::Person),
-    ("core.sharedrepository", From::Anybody),
-    ("core.symlinks", From::Anybody),
-    ("core.trustctime", From::Anybody),
-    ("status.showuntrackedfiles", From::Person),
-    ("user.email", From::Person),
-    ("user.name", From::Person),
+const PASSED_ON: [(&str, SettingSource); 17] = [
+    ("core.autocrlf", SettingSource::RepositoryOrPerson),
+    ("core.bigfilethreshold", SettingSource::RepositoryOrPerson),
+    ("core.checkstat", SettingSource::RepositoryOrPerson),
+    ("core.eol", SettingSource::RepositoryOrPerson),
+    ("core.excludesfile", SettingSource::Person),
+    ("core.filemode", SettingSource::RepositoryOrPerson),
+    ("core.ignorecase", SettingSource::RepositoryOrPerson),
+    ("core.precomposeunicode", SettingSource::RepositoryOrPerson),
+    ("core.protecthfs", SettingSource::RepositoryOrPerson),
+    ("core.protectntfs", SettingSource::RepositoryOrPerson),
+    ("core.safecrlf", SettingSource::Person),
+    ("core.sharedrepository", SettingSource::RepositoryOrPerson),
+    ("core.symlinks", SettingSource::RepositoryOrPerson),
+    ("core.trustctime", SettingSource::RepositoryOrPerson),
+    ("status.showuntrackedfiles", SettingSource::Person),
+    ("user.email", SettingSource::Person),
+    ("user.name", SettingSource::Person),
 ];
 
 /// Keys and values in the order in which they were written; a key without a value has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Settings(Vec<(String, Option<String>)>);
+pub(super) struct GitSettings(Vec<(String, Option<String>)>);
 
-impl Settings {
+impl GitSettings {
     pub(super) const NONE: Self = Self(Vec::new());
 
     /// Reads the settings of the person and of the system.
@@ -117,12 +117,12 @@ impl Settings {
 }
 
 /// The settings that git gets for a repository, chosen from those of the person and the repository.
-pub(super) fn passed_on(person: &Settings, repository: &Settings) -> Vec<(String, String)> {
+pub(super) fn passed_on(person: &GitSettings, repository: &GitSettings) -> Vec<(String, String)> {
     let mut told = Vec::new();
     for (key, from) in PASSED_ON {
         let of_repository = match from {
-            From::Anybody => repository.last(key),
-            From::Person => None,
+            SettingSource::RepositoryOrPerson => repository.last(key),
+            SettingSource::Person => None,
         };
         if let Some(value) = of_repository.or_else(|| person.last(key)) {
             told.push((key.to_owned(), value.to_owned()));

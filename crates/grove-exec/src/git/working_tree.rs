@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::look::{Asked, Form};
+use super::inspection::{GitInput, StorageForm};
 use super::repository::Repository;
 use super::{Git, GitError, files, finish, first_line, names, strip};
 
@@ -15,7 +15,7 @@ const MOST_NAMED: usize = 500;
 /// The depth to which submodules in submodules are captured.
 const MOST_NESTED: usize = 8;
 /// The most bytes that a program may print that copies or links.
-const MOST_SAID: u64 = 64 << 10;
+const MOST_PRINTED: u64 = 64 << 10;
 
 /// The most working trees of a repository that are read, and the most names that are tried for a new one.
 const MOST_TREES: usize = 10_000;
@@ -52,7 +52,7 @@ pub struct CapturedSubmodule {
 
 /// The way in which a file of the repository comes into a working tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bringing {
+pub enum LinkOrCopy {
     /// As a symbolic link to it.
     Link,
     /// As a copy of it.
@@ -62,7 +62,7 @@ pub enum Bringing {
 /// The submodules of a commit that are checked out in a working tree.
 #[derive(Default)]
 struct CheckedOutSubmodules {
-    found: Vec<CheckedOut>,
+    found: Vec<CheckedOutSubmodule>,
     /// Those whose repository is not the working tree's own; the repositories they lead to are not read.
     strange: Vec<String>,
 }
@@ -76,7 +76,7 @@ impl CheckedOutSubmodules {
 }
 
 /// A submodule that is checked out in a working tree.
-struct CheckedOut {
+struct CheckedOutSubmodule {
     path: String,
     /// The commit against which changes in it are captured.
     base: String,
@@ -94,17 +94,17 @@ impl Git {
         patch: Option<&[u8]>,
     ) -> Result<(), GitError> {
         let main = self.repository(repository)?;
-        if Form::of(&main.settings)?.has_tables {
+        if StorageForm::of(&main.settings)?.has_tables {
             let what = "extensions.refStorage = reftable";
             return Err(GitError::UnknownForm(what.to_owned()));
         }
         let tree = add(&main, base, folder)?;
         let words = ["read-tree", "--reset", "-u", "--no-sparse-checkout", base];
-        let asked = Asked {
+        let asked = GitInput {
             words: &words,
-            ..Asked::default()
+            ..GitInput::default()
         };
-        self.look(&tree, folder, asked)?;
+        self.inspect(&tree, folder, asked)?;
         if let Some(patch) = patch.filter(|patch| !patch.is_empty()) {
             let words = ["apply", "--whitespace=nowarn", "--binary", "-"];
             self.run(folder, &words, &[], Some(patch))?;
@@ -150,14 +150,14 @@ impl Git {
     }
 
     /// Puts a file or folder at another path, where there is nothing.
-    pub fn bring(&self, from: &Path, to: &Path, how: Bringing) -> Result<(), GitError> {
+    pub fn bring(&self, from: &Path, to: &Path, how: LinkOrCopy) -> Result<(), GitError> {
         let (name, words) = match how {
-            Bringing::Link => ("ln", &["-s", "-T", "--"][..]),
-            Bringing::Copy => ("cp", &["-a", "-T", "--reflink=auto", "--"][..]),
+            LinkOrCopy::Link => ("ln", &["-s", "-T", "--"][..]),
+            LinkOrCopy::Copy => ("cp", &["-a", "-T", "--reflink=auto", "--"][..]),
         };
         let mut command = Command::new(name);
         command.args(words).arg(from).arg(to);
-        finish(command, name, None, MOST_SAID).map(|_| ())
+        finish(command, name, None, MOST_PRINTED).map(|_| ())
     }
 
     /// Copies ignored files from one working tree into another. Files that a link would put outside the target are left out.
@@ -185,7 +185,7 @@ impl Git {
             let mut copy = Command::new("cp");
             copy.args(["-a", "--reflink=auto", "--parents", "--"]);
             copy.args(some).arg(to).current_dir(from);
-            finish(copy, "cp", None, MOST_SAID)?;
+            finish(copy, "cp", None, MOST_PRINTED)?;
         }
         Ok(())
     }
@@ -194,7 +194,7 @@ impl Git {
     pub fn unpack(&self, folder: &Path, archive: &[u8]) -> Result<(), GitError> {
         let mut tar = Command::new("tar");
         tar.arg("-C").arg(folder).args(["-xf", "-"]);
-        finish(tar, "tar", Some(archive), MOST_SAID).map(|_| ())
+        finish(tar, "tar", Some(archive), MOST_PRINTED).map(|_| ())
     }
 
     /// Captures the changes in a working tree since a commit, except the paths in `apart`, which are given from its top.
@@ -359,7 +359,7 @@ impl Git {
             }
             let head = self.line(&inner, &["rev-parse", "--verify", "-q", "HEAD^{commit}"])?;
             let is_moved = head != commit && self.is_published(&inner, &head);
-            all.found.push(CheckedOut {
+            all.found.push(CheckedOutSubmodule {
                 path,
                 base: if is_moved { head } else { commit },
                 is_moved,
@@ -427,7 +427,7 @@ impl Git {
     /// The tree's own submodules that are checked out at `HEAD`: their paths from its top, and their folders.
     pub(super) fn submodules(&self, top: &Path) -> Result<Vec<(String, PathBuf)>, GitError> {
         let checked_out = self.checked_out(top, "HEAD")?.found.into_iter();
-        let with_folder = |it: CheckedOut| (it.path.clone(), top.join(it.path));
+        let with_folder = |it: CheckedOutSubmodule| (it.path.clone(), top.join(it.path));
         Ok(checked_out.map(with_folder).collect())
     }
 

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio_util::sync::CancellationToken;
 
-use super::{Order, Report, SealedOrder, SealedReport};
+use super::{KeeperOrder, KeeperReport, SealedOrder, SealedReport};
 use crate::bounded_output::{BoundedOutput, OutputBounds};
 use crate::own_children::{self, OwnChild};
 use crate::processes::end_strays;
@@ -41,7 +41,7 @@ pub enum ExecError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessEnd {
     /// The report of its keeper.
-    pub report: Report,
+    pub report: KeeperReport,
     /// The output of the whole tree.
     pub output: BoundedOutput,
 }
@@ -57,7 +57,7 @@ pub struct StopTokens {
 
 impl StopTokens {
     /// Signals the task to stop, at once if `now` is set.
-    pub fn tell(&self, now: bool) {
+    pub fn stop(&self, now: bool) {
         self.soft.cancel();
         if now {
             self.now.cancel();
@@ -65,7 +65,7 @@ impl StopTokens {
     }
 
     /// Returns true if the task was asked to stop.
-    pub fn is_told(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         self.soft.is_cancelled()
     }
 }
@@ -115,7 +115,7 @@ impl Keeper {
     /// Dropping the future does the same, because the keeper sees its input end.
     pub async fn run(
         &self,
-        order: &Order,
+        order: &KeeperOrder,
         stop: &StopTokens,
         mut on_output: impl FnMut(&[u8]),
     ) -> Result<ProcessEnd, ExecError> {
@@ -125,11 +125,11 @@ impl Keeper {
         else {
             return Err(ExecError::NoReport { left: Vec::new() });
         };
-        let order = Order {
+        let order = KeeperOrder {
             open_files: order.open_files.or(self.open_files),
             ..order.clone()
         };
-        let word = chance_word()?;
+        let word = random_word()?;
         let sealed = SealedOrder {
             word: word.clone(),
             order,
@@ -207,7 +207,7 @@ impl Keeper {
 }
 
 /// A word that no other process can guess.
-fn chance_word() -> Result<String, ExecError> {
+fn random_word() -> Result<String, ExecError> {
     let mut bytes = [0_u8; 16];
     getrandom(&mut bytes, GetRandomFlags::empty())
         .map_err(|error| ExecError::NoKeeper(error.into()))?;

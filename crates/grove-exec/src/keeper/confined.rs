@@ -14,10 +14,10 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::dup;
 use serde::{Deserialize, Serialize};
 
-use super::Order;
+use super::KeeperOrder;
 use super::client::MOST_REPORT;
 use crate::processes::MARK;
-use crate::sandbox::{Held, RestrictError, Sandbox, restrict_this_process};
+use crate::sandbox::{EnforcedRestriction, RestrictError, Sandbox, restrict_this_process};
 
 /// The last argument of a keeper process that is this step.
 const STEP: &str = "confined";
@@ -28,7 +28,7 @@ const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// The input of the step.
 #[derive(Serialize, Deserialize)]
-struct Told {
+struct StepInput {
     command: Vec<String>,
     folder: PathBuf,
     environment: Vec<(String, String)>,
@@ -40,9 +40,9 @@ struct Told {
 /// An answer of the step, one per line.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Answer {
+enum StepAnswer {
     /// The process is restricted, and becomes the program now.
-    Held(Vec<Held>),
+    Held(Vec<EnforcedRestriction>),
     /// The kernel gives it no view of the file system of its own; this process cannot be used any more.
     NoView,
     /// The program does not start.
@@ -50,8 +50,8 @@ enum Answer {
 }
 
 /// The outcome of a step that was started.
-enum Begun {
-    Runs(Child, Vec<Held>),
+enum StepStart {
+    Runs(Child, Vec<EnforcedRestriction>),
     NoView,
 }
 
@@ -62,16 +62,16 @@ pub(super) fn is_this_process() -> bool {
 
 /// Starts the program of an order through the step, with these two pipe ends for its output.
 pub(super) fn start(
-    order: &Order,
+    order: &KeeperOrder,
     sandbox: &Sandbox,
     (output, errors): (&PipeWriter, &PipeWriter),
-) -> Result<(Child, Vec<Held>), String> {
+) -> Result<(Child, Vec<EnforcedRestriction>), String> {
     for with_view in [true, false] {
         let copies = (output.try_clone(), errors.try_clone());
         let (Ok(output), Ok(errors)) = copies else {
             return Err("no pipe".to_owned());
         };
-        let told = Told {
+        let told = StepInput {
             command: order.command.clone(),
             folder: order.folder.clone(),
             environment: {
@@ -81,14 +81,14 @@ pub(super) fn start(
             sandbox: sandbox.clone(),
             with_view,
         };
-        if let Begun::Runs(child, held) = begin(&told, output.into(), errors.into())? {
+        if let StepStart::Runs(child, held) = begin(&told, output.into(), errors.into())? {
             return Ok((child, held));
         }
     }
     Err("it could not be kept from anything".to_owned())
 }
 
-fn begin(told: &Told, output: Stdio, errors: Stdio) -> Result<Begun, String> {
+fn begin(told: &StepInput, output: Stdio, errors: Stdio) -> Result<StepStart, String> {
     let program = told.command.first().ok_or("no program was given")?;
     let said = |error: std::io::Error| format!("{program}: {error}");
     let (mut ours, theirs) = UnixStream::pair().map_err(said)?;
@@ -117,17 +117,17 @@ fn begin(told: &Told, output: Stdio, errors: Stdio) -> Result<Begun, String> {
     let mut begun = Err(format!("{program}: it could not be kept from anything"));
     for line in answers.lines() {
         begun = match serde_json::from_str(line) {
-            Ok(Answer::Held(held)) => Ok(Some(held)),
-            Ok(Answer::NoView) => Ok(None),
-            Ok(Answer::Failed(message)) => Err(message),
+            Ok(StepAnswer::Held(held)) => Ok(Some(held)),
+            Ok(StepAnswer::NoView) => Ok(None),
+            Ok(StepAnswer::Failed(message)) => Err(message),
             Err(error) => Err(error.to_string()),
         };
     }
     Ok(if let Some(held) = begun? {
-        Begun::Runs(child, held)
+        StepStart::Runs(child, held)
     } else {
         let _ = child.wait();
-        Begun::NoView
+        StepStart::NoView
     })
 }
 
@@ -138,7 +138,7 @@ pub(super) fn become_the_program() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let failed = run(&mut answers).unwrap_or_else(|error| error.to_string());
-    let _ = answer(&mut answers, &Answer::Failed(failed));
+    let _ = answer(&mut answers, &StepAnswer::Failed(failed));
     ExitCode::FAILURE
 }
 
@@ -147,7 +147,7 @@ fn run(answers: &mut UnixStream) -> std::io::Result<String> {
     rustix::io::fcntl_setfd(&*answers, rustix::io::FdFlags::CLOEXEC)?;
     let mut told = Vec::new();
     answers.read_to_end(&mut told)?;
-    let told: Told = serde_json::from_slice(&told)?;
+    let told: StepInput = serde_json::from_slice(&told)?;
     let nothing = openat(
         CWD,
         "/dev/null",
@@ -158,12 +158,12 @@ fn run(answers: &mut UnixStream) -> std::io::Result<String> {
     let held = match restrict_this_process(&told.sandbox, told.with_view) {
         Ok(held) => held,
         Err(RestrictError::View(_)) => {
-            answer(answers, &Answer::NoView)?;
+            answer(answers, &StepAnswer::NoView)?;
             std::process::exit(1);
         }
         Err(error) => return Ok(error.to_string()),
     };
-    answer(answers, &Answer::Held(held))?;
+    answer(answers, &StepAnswer::Held(held))?;
     let Some((program, arguments)) = told.command.split_first() else {
         return Ok("no program was given".to_owned());
     };
@@ -185,7 +185,7 @@ fn started(
         .exec()
 }
 
-fn answer(answers: &mut UnixStream, answer: &Answer) -> std::io::Result<()> {
+fn answer(answers: &mut UnixStream, answer: &StepAnswer) -> std::io::Result<()> {
     let mut line = serde_json::to_string(answer)?;
     line.push('\n');
     answers.write_all(line.as_bytes())

@@ -2,17 +2,17 @@
 
 /// The kind of a variable's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum VariableKind {
     /// Plain words, which make nothing readable.
     Words,
     /// The folder of a tool chain, which is readable.
     Folder,
 }
 
-use Kind::{Folder, Words};
+use VariableKind::{Folder, Words};
 
 /// Every variable that a command gets. A list of those to leave out would never be complete: keys have any name.
-const VARIABLES: &[(&str, Kind)] = &[
+const VARIABLES: &[(&str, VariableKind)] = &[
     // The person and the usual folders.
     ("HOME", Words),
     ("LOGNAME", Words),

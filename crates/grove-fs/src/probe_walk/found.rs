@@ -9,7 +9,7 @@ use crate::stamp::Stamp;
 ///
 /// They are in its folder or in the folder `skills` there, and nowhere deeper.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Below {
+pub enum DeclaredFolders {
     /// Every folder that has such a file.
     Every,
     /// The folders of these names.
@@ -18,11 +18,11 @@ pub enum Below {
 
 /// A file as a walk sees it.
 #[derive(Debug)]
-pub struct Sighting<'a> {
-    /// Its path, as in [`Found::path`].
+pub struct VisitedFile<'a> {
+    /// Its path, as in [`WalkedFile::path`].
     pub path: &'a str,
     /// The layout that it has.
-    pub place: Place,
+    pub layout: FileLayout,
     /// The stamp of the file.
     pub stamp: &'a Stamp,
     /// The number of its hard links.
@@ -33,7 +33,7 @@ pub struct Sighting<'a> {
 
 /// The layout in which a file was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum FileLayout {
     /// The root's own file, `<root>/SKILL.md`.
     Root,
     /// A flat file, `<root>/<name>.md`.
@@ -44,11 +44,11 @@ pub enum Place {
 
 /// A file that was found.
 #[derive(Debug)]
-pub struct Found<T> {
+pub struct WalkedFile<T> {
     /// The folder's path below the root with `/`; the file's stem for a flat file; empty for the root's own.
     pub path: Arc<str>,
     /// The layout that it has.
-    pub place: Place,
+    pub layout: FileLayout,
     /// Its stamp, if it could be looked at.
     pub stamp: Option<Stamp>,
     /// The number of the file's hard links.
@@ -56,23 +56,23 @@ pub struct Found<T> {
     /// Set if its folder or itself is a link.
     pub through_link: bool,
     /// The item that it became, or the reason why not.
-    pub content: Content<T>,
+    pub content: WalkedContent<T>,
 }
 
 /// The result of a found file.
 #[derive(Debug)]
-pub enum Content<T> {
+pub enum WalkedContent<T> {
     /// It was read, or is known.
     Item(T),
     /// Not read because of the candidate limit.
     NotRead,
     /// It cannot be read.
-    Refused(Trouble),
+    Refused(WalkTrouble),
 }
 
 /// An obstacle that a walk met.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
+pub enum WalkTrouble {
     /// Larger than the limit, by its size.
     TooLarge(u64),
     /// A folder, pipe, socket or device.
@@ -99,11 +99,11 @@ pub enum Trouble {
 
 /// Something to say about a path below the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct WalkProblem {
     /// The path below the root, made printable.
     pub path: String,
     /// The obstacle at the path.
-    pub trouble: Trouble,
+    pub trouble: WalkTrouble,
 }
 
 /// A limit that was reached, with what it left out.
@@ -122,14 +122,14 @@ pub struct LimitsHit {
 /// The numbers of kernel calls by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each field is the operation of the same name")]
-pub struct Counts {
+pub struct CallCounts {
     pub file_opens: u64,
     pub file_reads: u64,
     pub stats: u64,
     pub folder_opens: u64,
 }
 
-impl std::ops::AddAssign for Counts {
+impl std::ops::AddAssign for CallCounts {
     fn add_assign(&mut self, other: Self) {
         self.file_opens += other.file_opens;
         self.file_reads += other.file_reads;
@@ -151,13 +151,13 @@ pub struct IgnoreFile {
 
 /// The result of a walk.
 #[derive(Debug)]
-pub struct Walk<T> {
+pub struct WalkResult<T> {
     /// Every file that was met before was met again as it was, and no other: nothing is listed then.
     pub unchanged: bool,
     /// Everything found, sorted by path.
-    pub found: Vec<Found<T>>,
+    pub found: Vec<WalkedFile<T>>,
     /// Everything in the way, sorted by path.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<WalkProblem>,
     /// The limits that were reached.
     pub limits: LimitsHit,
     /// Ignore files, sorted by folder.
@@ -165,5 +165,5 @@ pub struct Walk<T> {
     /// The folders that were looked in, below the root, sorted: an entry that appears in one may be one file more.
     pub folders: Vec<String>,
     /// The kernel calls that it cost.
-    pub counts: Counts,
+    pub counts: CallCounts,
 }

@@ -1,16 +1,16 @@
 //! The rules and bounds of a walk.
 
-use super::Links;
+use super::LinkRule;
 
 /// The rules and bounds of a walk.
 #[derive(Debug, Clone)]
 pub struct WalkOptions {
     /// The rule for links in the root.
-    pub links: Links,
+    pub links: LinkRule,
     /// The way in which files are probed.
-    pub probe: Probe,
+    pub probe: ProbeOrder,
     /// The layouts that count as skills.
-    pub layout: Layout,
+    pub layout: AcceptedLayouts,
     /// Files at the top of the root, by name: nothing but these is looked for.
     pub only: Option<Vec<String>>,
     /// The most files that are read; the rest are named.
@@ -29,7 +29,7 @@ pub struct WalkOptions {
 
 /// The choice between looking first and opening at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Probe {
+pub enum ProbeOrder {
     /// Look first: right when most files are known or many will not be read.
     Stat,
     /// Open at once: right when every file has to be read anyway.
@@ -38,7 +38,7 @@ pub enum Probe {
 
 /// The layouts that count as skills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
+pub struct AcceptedLayouts {
     /// A `SKILL.md` in the root itself counts, and ends the walk if a skill folder does.
     pub root_file: bool,
     /// A file `<root>/<name>.md` counts.
@@ -55,7 +55,7 @@ pub struct Layout {
     pub ignore_files: &'static [&'static str],
 }
 
-impl Layout {
+impl AcceptedLayouts {
     /// Everything Grove itself understands.
     pub const ALL: Self = Self {
         root_file: true,

@@ -5,24 +5,24 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::{
-    Kept, MAX_BYTES, Record, StagedEntries, There, UNCHANGED, UNDONE, file_name, look, numbers,
-    read, take_lock, write,
+    KeptPath, MAX_BYTES, PathContent, StagedEntries, UNCHANGED, UNDONE, UndoRecord, content_at,
+    file_name, numbers, read, take_lock, write,
 };
-use crate::atomic::{self, Replaced};
+use crate::atomic::{self, ReplaceOutcome};
 use crate::error::FsError;
+use crate::file_place::FilePlace;
 use crate::files;
 use crate::lock::Lock;
-use crate::spot::Spot;
 
 /// A change that can be taken back, or one that was undone and can be made again.
 #[derive(Debug)]
-pub struct Change {
+pub struct UndoableChange {
     file: PathBuf,
     /// The record from which this can itself be taken back.
     opposite: PathBuf,
     /// The note of a command that changed nothing.
     unchanged: PathBuf,
-    record: Record,
+    record: UndoRecord,
     contents: Vec<u8>,
     _lock: Lock,
 }
@@ -64,9 +64,9 @@ pub fn remembered(state: &Path) -> Result<Vec<RememberedChange>, UndoError> {
 }
 
 impl RememberedChange {
-    fn of(file: &Path, record: &Record) -> Self {
-        let is_folder = |there: &There| matches!(there, There::Folder { .. });
-        let is_file = |kept: &&Kept| {
+    fn of(file: &Path, record: &UndoRecord) -> Self {
+        let is_folder = |there: &PathContent| matches!(there, PathContent::Folder { .. });
+        let is_file = |kept: &&KeptPath| {
             let mut all = std::iter::once(&kept.before).chain(&kept.after);
             !all.any(is_folder)
         };
@@ -78,7 +78,7 @@ impl RememberedChange {
     }
 }
 
-impl Change {
+impl UndoableChange {
     /// The last change that is remembered, if there is one. Nothing else changes anything until it is dropped.
     pub fn last(state: &Path) -> Result<Option<Self>, UndoError> {
         let folder = state.join(super::FOLDER);
@@ -158,7 +158,7 @@ impl Change {
         let different = self.different()?;
         self.write_opposite(&different)?;
         // A new entry needs the one in its place gone first, and folders are there before what is in them.
-        for Different {
+        for ChangedPath {
             path, kept, there, ..
         } in different.iter().rev()
         {
@@ -183,10 +183,10 @@ impl Change {
         Ok(())
     }
 
-    fn different(&self) -> Result<Vec<Different<'_>>, UndoError> {
+    fn different(&self) -> Result<Vec<ChangedPath<'_>>, UndoError> {
         let mut different = Vec::new();
         for (path, kept) in &self.record.paths {
-            let (there, content) = look(path)?;
+            let (there, content) = content_at(path)?;
             let is_ours = kept.after.iter().any(|after| after.is_like(&there));
             if !is_ours && !there.is_like(&kept.before) {
                 return Err(UndoError::ChangedSince(path.clone()));
@@ -195,7 +195,7 @@ impl Change {
                 return Err(UndoError::ChangedSince(path.clone()));
             }
             if there != kept.before {
-                different.push(Different {
+                different.push(ChangedPath {
                     path,
                     kept,
                     there,
@@ -208,15 +208,15 @@ impl Change {
 
     /// Writes the record of the way back. One that is there already was written before a kill and is the whole of it.
     /// Too much to be kept is no reason against taking the change back.
-    fn write_opposite(&self, different: &[Different<'_>]) -> Result<(), UndoError> {
+    fn write_opposite(&self, different: &[ChangedPath<'_>]) -> Result<(), UndoError> {
         let bytes: usize = different.iter().map(|one| one.content.len()).sum();
         if files::is_there(&self.opposite) || bytes as u64 > MAX_BYTES {
             return Ok(());
         }
-        let mut record = Record::new(&self.record.command);
+        let mut record = UndoRecord::new(&self.record.command);
         let mut contents = Vec::new();
         for one in different {
-            let kept = Kept {
+            let kept = KeptPath {
                 before: one.there.clone(),
                 after: vec![one.kept.before.clone()],
                 at: contents.len(),
@@ -233,29 +233,29 @@ impl Change {
         Ok(())
     }
 
-    fn put_back_one(&self, one: &Different<'_>) -> Result<(), UndoError> {
-        let Different {
+    fn put_back_one(&self, one: &ChangedPath<'_>) -> Result<(), UndoError> {
+        let ChangedPath {
             path, kept, there, ..
         } = one;
-        if matches!(kept.before, There::Nothing | There::Other) {
+        if matches!(kept.before, PathContent::Nothing | PathContent::Other) {
             return Ok(());
         }
         if let Some(folder) = path.parent() {
             files::make_folder(folder)?;
         }
-        let spot = Spot::unlinked(path)?;
+        let spot = FilePlace::unlinked(path)?;
         match &kept.before {
-            There::Nothing | There::Other => {}
-            There::Folder { mode } => spot.make_folder(*mode)?,
-            There::Link(target) => spot.make_link(target)?,
-            There::File { size, mode, .. } => {
+            PathContent::Nothing | PathContent::Other => {}
+            PathContent::Folder { mode } => spot.make_folder(*mode)?,
+            PathContent::Link(target) => spot.make_link(target)?,
+            PathContent::File { size, mode, .. } => {
                 let content = self.contents.get(kept.at..kept.at + size);
                 let content = content.ok_or_else(|| UndoError::Unreadable(self.file.clone()))?;
                 if is_file(&kept.before, there) {
                     let now = spot.read(MAX_BYTES)?;
                     match atomic::replace_with_mode(&spot, &now, content, *mode)? {
-                        Replaced::Done => {}
-                        Replaced::Changed => {
+                        ReplaceOutcome::Done => {}
+                        ReplaceOutcome::Changed => {
                             return Err(UndoError::ChangedSince(path.to_path_buf()));
                         }
                     }
@@ -279,16 +279,16 @@ impl StagedEntries {
 }
 
 /// A path that is not what it was before the change.
-struct Different<'a> {
+struct ChangedPath<'a> {
     path: &'a Path,
-    kept: &'a Kept,
-    there: There,
+    kept: &'a KeptPath,
+    there: PathContent,
     content: Vec<u8>,
 }
 
-impl Different<'_> {
+impl ChangedPath<'_> {
     fn is_file(&self) -> bool {
-        let is_folder = |there: &There| matches!(there, There::Folder { .. });
+        let is_folder = |there: &PathContent| matches!(there, PathContent::Folder { .. });
         !is_folder(&self.there) && !is_folder(&self.kept.before)
     }
 }
@@ -302,18 +302,21 @@ fn age(file: &Path) -> Duration {
 }
 
 /// Returns true if a file takes the place of a file.
-fn is_file(before: &There, there: &There) -> bool {
-    matches!((before, there), (There::File { .. }, There::File { .. }))
+fn is_file(before: &PathContent, there: &PathContent) -> bool {
+    matches!(
+        (before, there),
+        (PathContent::File { .. }, PathContent::File { .. })
+    )
 }
 
 /// Removes what a command made. A folder in which something was put since stays.
-fn take_away(path: &Path, there: &There) -> Result<(), FsError> {
+fn take_away(path: &Path, there: &PathContent) -> Result<(), FsError> {
     match there {
-        There::File { .. } | There::Link(_) => Spot::unlinked(path)?.remove_it(),
-        There::Folder { .. } => {
-            let _ = Spot::unlinked(path)?.remove_folder();
+        PathContent::File { .. } | PathContent::Link(_) => FilePlace::unlinked(path)?.remove_it(),
+        PathContent::Folder { .. } => {
+            let _ = FilePlace::unlinked(path)?.remove_folder();
             Ok(())
         }
-        There::Nothing | There::Other => Ok(()),
+        PathContent::Nothing | PathContent::Other => Ok(()),
     }
 }

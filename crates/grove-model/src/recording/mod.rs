@@ -5,14 +5,14 @@
 //! differ from one machine to the next, and a difference gives a warning.
 
 mod compare;
-mod passed_on;
-mod places;
+mod placeholders;
 mod player;
+mod program_exchange;
 mod recorder;
 
-pub use places::Places;
-pub use player::{Player, Tape};
-pub(crate) use recorder::{PassingAnswer, PassingRecord};
+pub use placeholders::RecordingPlaceholders;
+pub use player::{RecordingPlayer, SharedRecording};
+pub(crate) use recorder::{ProgramAnswerRecorder, ProgramRecorder};
 pub use recorder::{Recorder, RecordingSink};
 
 use serde::{Deserialize, Serialize};
@@ -26,27 +26,27 @@ use crate::request::{ModelRequest, canonical};
 const FORMAT: &str = "grove.recording/1";
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Heading {
+struct RecordingHeading {
     recording: String,
 }
 
 fn heading() -> Value {
-    canonical(&Heading {
+    canonical(&RecordingHeading {
         recording: FORMAT.to_owned(),
     })
 }
 
 /// One line of a recording.
 #[derive(Debug, Serialize, Deserialize)]
-struct Exchange {
+struct RecordedExchange {
     request: ModelRequest,
     #[serde(flatten)]
-    outcome: Outcome,
+    outcome: ExchangeOutcome,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Outcome {
+enum ExchangeOutcome {
     Answer(ModelAnswer),
     Error(ModelError),
 }

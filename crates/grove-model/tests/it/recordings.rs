@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use grove_model::{
-    Block, Message, ModelClient as _, ModelError, ModelEvent, ModelRequest, Places, Player,
-    Recorder, ReplayError, Role, Tape,
+    Message, MessageBlock, ModelClient as _, ModelError, ModelEvent, ModelRequest, Recorder,
+    RecordingPlaceholders, RecordingPlayer, ReplayError, Role, SharedRecording,
 };
 use grove_plan::ModelFailure;
 use grove_testkit::model_server::{Reply, Script};
@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use crate::World;
 use crate::world::{Asked, KEY, ask, request, runtime, said};
 
-fn places(folder: &str, run: &str) -> Places {
-    Places {
+fn places(folder: &str, run: &str) -> RecordingPlaceholders {
+    RecordingPlaceholders {
         run_ids: vec![run.to_owned()],
         work: Some(format!("{folder}/project")),
         project: Some(format!("{folder}/project")),
@@ -26,13 +26,18 @@ fn places(folder: &str, run: &str) -> Places {
 }
 
 /// A request after which the model has read a file, in a folder and with a result.
-fn second(folder: &str, asked: &ModelRequest, answer: Vec<Block>, result: &str) -> ModelRequest {
+fn second(
+    folder: &str,
+    asked: &ModelRequest,
+    answer: Vec<MessageBlock>,
+    result: &str,
+) -> ModelRequest {
     let mut next = asked.clone();
-    let Some(Block::ToolUse { id, input, .. }) = answer.last() else {
+    let Some(MessageBlock::ToolUse { id, input, .. }) = answer.last() else {
         panic!("no call");
     };
     assert_eq!(input["path"], format!("{folder}/project/a.txt"));
-    let result = Block::ToolResult {
+    let result = MessageBlock::ToolResult {
         id: id.clone(),
         content: result.to_owned(),
         is_error: false,
@@ -76,13 +81,13 @@ fn recording() -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-fn play(player: &Player, request: &ModelRequest) -> Asked {
+fn play(player: &RecordingPlayer, request: &ModelRequest) -> Asked {
     runtime().block_on(ask(player, request))
 }
 
-fn player(text: &str, is_strict: bool) -> Player {
-    let tape = Tape::read(text.as_bytes(), is_strict).unwrap();
-    Player::new(Arc::new(tape), places("/home/b", "r9z"))
+fn player(text: &str, is_strict: bool) -> RecordingPlayer {
+    let tape = SharedRecording::read(text.as_bytes(), is_strict).unwrap();
+    RecordingPlayer::new(Arc::new(tape), places("/home/b", "r9z"))
 }
 
 #[test]
@@ -105,7 +110,12 @@ fn what_a_model_gave_is_played_with_its_keys_in_order() {
     let given = json!({ "weight": 1, "at": { "line": 2, "file": "a" } });
     let world = World::new(Script::replies([Reply::call("report", given.clone())]));
     let sink = Arc::new(Mutex::new(Vec::new()));
-    let recorder = Recorder::new(world.client, Arc::clone(&sink), Places::default()).unwrap();
+    let recorder = Recorder::new(
+        world.client,
+        Arc::clone(&sink),
+        RecordingPlaceholders::default(),
+    )
+    .unwrap();
     let recorded = world
         .runtime
         .block_on(ask(&recorder, &request("Report.")))
@@ -113,7 +123,7 @@ fn what_a_model_gave_is_played_with_its_keys_in_order() {
     recorded.unwrap();
     let text = String::from_utf8(sink.lock().unwrap().clone()).unwrap();
     let played = play(&player(&text, true), &request("Report.")).0.unwrap();
-    let Some(Block::ToolUse { input, .. }) = played.blocks.first() else {
+    let Some(MessageBlock::ToolUse { input, .. }) = played.blocks.first() else {
         panic!("no call: {played:?}");
     };
     assert_eq!(input.to_string(), given.to_string());
@@ -213,7 +223,7 @@ fn a_cut_last_line_is_left_out_and_other_damage_is_said() {
         ("", 1),
         ("{\"recording\":\"grove.recording/9\"}\n", 1),
     ] {
-        let refused = Tape::read(text.as_bytes(), false).err();
+        let refused = SharedRecording::read(text.as_bytes(), false).err();
         assert!(
             matches!(refused, Some(ReplayError::Damaged { line: at, .. }) if at == line),
             "{refused:?}"
@@ -233,7 +243,7 @@ fn a_recording_that_cannot_be_written_is_a_warning() {
         }
     }
     let world = World::new(Script::plain());
-    let recorder = Recorder::new(world.client, Full, Places::default()).unwrap();
+    let recorder = Recorder::new(world.client, Full, RecordingPlaceholders::default()).unwrap();
     let (answer, events) = world.runtime.block_on(ask(&recorder, &request("Look.")));
     assert_eq!(answer.unwrap().text(), "Done.");
     let message = "the recording is not whole: the disk is full".to_owned();

@@ -86,7 +86,7 @@ impl NativeChild {
             self.record_result(call, &result).await?;
             return Ok(Settled::Result(result));
         }
-        if self.stop.is_told() {
+        if self.stop.is_stopped() {
             return Ok(Settled::Stop);
         }
         let most = self.limits.max_tool_calls;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use grove_exec::{ProgramBridge, StopTokens, now};
 use grove_model::ToolDefinition;
 use grove_plan::{Attempt, Call, CallId, CallOutcome, Cause, Fact, Question};
-use grove_store::{Draft, Store};
+use grove_store::{NewEvent, Store};
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
@@ -191,7 +191,7 @@ impl Bridging {
         if !self.bridged.tools().iter().any(|tool| tool.name == name) {
             return failed("there is no such tool here");
         }
-        if self.bridged.stop.is_told() {
+        if self.bridged.stop.is_stopped() {
             return failed("not run: the child is to stop");
         }
         let number = self.calls.fetch_add(1, Ordering::Relaxed);
@@ -252,12 +252,12 @@ impl Bridging {
         if said.wrong >= MOST_SCHEMA_TRIES {
             let message = result.text.clone();
             said.failed = Some(Cause::Schema { message });
-            self.bridged.stop.tell(false);
+            self.bridged.stop.stop(false);
         }
     }
 
     async fn record(&self, fact: Fact, artifacts: Vec<Vec<u8>>) -> bool {
-        let draft = Draft {
+        let draft = NewEvent {
             fact,
             artifacts,
             at: now(),

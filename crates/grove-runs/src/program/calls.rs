@@ -10,7 +10,7 @@ use std::sync::Arc;
 use grove_exec::{CallEffect, Program, ProgramEvent, StopTokens, now};
 use grove_model::Secret;
 use grove_plan::{Attempt, Call, CallId, CallOutcome, Fact};
-use grove_store::{Appended, Draft, Store, StoreError};
+use grove_store::{Appended, NewEvent, Store, StoreError};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -158,7 +158,7 @@ impl CallRecorder {
 
     /// Hands a fact to the journal, which keeps the order.
     fn record(&self, fact: Fact, artifacts: Vec<Vec<u8>>) {
-        let draft = Draft {
+        let draft = NewEvent {
             fact,
             artifacts,
             at: now(),
@@ -170,7 +170,7 @@ impl CallRecorder {
                 return;
             };
             if appended.is_stopping {
-                stop.tell(false);
+                stop.stop(false);
             }
             if !appended.step.opened.is_empty() {
                 let _ = news.send(run);

@@ -12,10 +12,11 @@ use std::task::{Context, Poll};
 
 use grove_exec::{StopTokens, now};
 use grove_model::{
-    AnswerCounter, AskedRequest, Block, CountedAnswer, ModelError, Passing, Relay, RelayedAnswer,
+    AnswerCounter, CountedAnswer, MessageBlock, ModelError, ProgramRequest, Relay, RelayRule,
+    RelayedAnswer,
 };
 use grove_plan::{AddedText, Attempt, Cause, Fact, Limits, ModelFailure, Turn, Usage};
-use grove_store::{Draft, Store};
+use grove_store::{NewEvent, Store};
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Bytes, Frame, Incoming};
@@ -138,21 +139,21 @@ impl Metering {
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
         let Some((passing, target)) = self.passing(&request) else {
-            let all: Vec<String> = Passing::all(self.metered.relay.api()).collect();
+            let all: Vec<String> = RelayRule::all(self.metered.relay.api()).collect();
             let why = format!("the meter passes on {} and nothing else", all.join(", "));
             return refused(StatusCode::NOT_FOUND, &why);
         };
         let api = match passing {
-            Passing::Counted(api) => Some(api),
-            Passing::Free => None,
+            RelayRule::Counted(api) => Some(api),
+            RelayRule::Free => None,
         };
         let turn = match api.filter(|_| self.metered.has_budget) {
             Some(_) => Arc::clone(&self.turn).acquire_owned().await.ok(),
             None => None,
         };
         let why = match passing {
-            Passing::Counted(_) => self.limit_reached(),
-            Passing::Free => self.is_over(),
+            RelayRule::Counted(_) => self.limit_reached(),
+            RelayRule::Free => self.is_over(),
         };
         if let Some(why) = why {
             return refused(StatusCode::BAD_REQUEST, &why);
@@ -165,7 +166,7 @@ impl Metering {
         if api.is_some() && !self.is_begun.swap(true, Ordering::Relaxed) {
             self.look_at_first(&body);
         }
-        let asked = AskedRequest {
+        let asked = ProgramRequest {
             method: head.method,
             target,
             headers: head.headers,
@@ -224,14 +225,14 @@ impl Metering {
     }
 
     /// Returns the way in which a request is passed on, and its path with its query; none if it is refused.
-    fn passing(&self, request: &Request<Incoming>) -> Option<(Passing, String)> {
+    fn passing(&self, request: &Request<Incoming>) -> Option<(RelayRule, String)> {
         let uri = request.uri();
         // Only a client of a proxy sends a whole address, and the meter is no proxy.
         if uri.scheme().is_some() || uri.authority().is_some() {
             return None;
         }
         let target = uri.path_and_query()?.as_str();
-        let passing = Passing::of(self.metered.relay.api(), request.method(), target)?;
+        let passing = RelayRule::of(self.metered.relay.api(), request.method(), target)?;
         Some((passing, target.to_owned()))
     }
 
@@ -241,7 +242,7 @@ impl Metering {
         let limit = reading.refused.clone();
         let limit = limit.or_else(|| self.metered.limits.reached(reading.turns, reading.calls));
         let is_held = self.metered.hold.is_cancelled();
-        let is_over = is_held || self.metered.stop.is_told() || reading.is_not_ours;
+        let is_over = is_held || self.metered.stop.is_stopped() || reading.is_not_ours;
         let stops = || "this child is to stop".to_owned();
         let limit = limit.map(|limit| limit.to_string());
         limit.or_else(|| is_over.then(stops))
@@ -253,11 +254,11 @@ impl Metering {
         if let Some(limit) = self.metered.limits.reached(reading.turns, reading.calls) {
             let why = limit.to_string();
             reading.refused = Some(limit);
-            self.metered.stop.tell(false);
+            self.metered.stop.stop(false);
             return Some(why);
         }
         let is_held = self.metered.hold.is_cancelled();
-        let is_over = is_held || self.metered.stop.is_told() || reading.is_not_ours;
+        let is_over = is_held || self.metered.stop.is_stopped() || reading.is_not_ours;
         is_over.then(|| "this child is to stop".to_owned())
     }
 
@@ -318,7 +319,7 @@ impl Metering {
             is_whole,
         } = counted;
         let blocks = answer.as_ref().map_or(&[][..], |answer| &answer.blocks);
-        let is_call = |block: &&Block| matches!(block, Block::ToolUse { .. });
+        let is_call = |block: &&MessageBlock| matches!(block, MessageBlock::ToolUse { .. });
         let calls = blocks.iter().filter(is_call).count() as u64;
         {
             let mut reading = self.reading();
@@ -343,7 +344,7 @@ impl Metering {
             added: self.added().take(),
         };
         let metered = &self.metered;
-        let draft = Draft {
+        let draft = NewEvent {
             fact: Fact::Turned {
                 of: metered.of.clone(),
                 epoch: metered.epoch,
@@ -355,10 +356,10 @@ impl Metering {
         let Ok(appended) = append(&metered.store, &metered.run, draft).await else {
             // Another process drives this child, or none does.
             self.reading().is_not_ours = true;
-            return metered.stop.tell(true);
+            return metered.stop.stop(true);
         };
         if appended.is_stopping {
-            metered.stop.tell(false);
+            metered.stop.stop(false);
         }
         if !appended.step.opened.is_empty() {
             let _ = metered.news.send(metered.run.clone());

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use grove_exec::{Git, GuardedRepository, Program, StopTokens};
-use grove_model::Places;
+use grove_model::RecordingPlaceholders;
 use grove_plan::{
     Attempt, Attention, Cause, Child, Contract, Fact, FoundFile, NodeId, Parent, Plan, Variables,
     compose,
@@ -371,9 +371,14 @@ impl Shared {
     }
 
     /// Returns the values that stand as placeholders in a recording.
-    fn recorded_places(&self, run: &str, project: &Path, work_folder: &Path) -> Places {
+    fn recorded_places(
+        &self,
+        run: &str,
+        project: &Path,
+        work_folder: &Path,
+    ) -> RecordingPlaceholders {
         let text = |path: &Path| Some(path.to_string_lossy().into_owned());
-        Places {
+        RecordingPlaceholders {
             run_ids: vec![run.to_owned()],
             work: text(work_folder),
             project: text(project),

@@ -8,7 +8,7 @@ use grove_exec::{Git, StopTokens, end_marked, now};
 use grove_plan::{
     Attempt, Child, Command, EvidenceRules, Fact, NodeId, Outcome, Proof, Seen, TreeBefore,
 };
-use grove_store::{LoadedRun, OpenRow};
+use grove_store::{LoadedRun, OutboxRow};
 
 use super::{Shared, answered, mark, start_of};
 use crate::attempt_log::{AttemptLog, LogLine};
@@ -36,11 +36,11 @@ const NATIVE: &str = "native";
 impl Shared {
     pub(super) async fn execute(
         self: Arc<Self>,
-        row: OpenRow,
+        row: OutboxRow,
         epoch: u32,
         (stop, inbox): (StopTokens, Inbox),
     ) {
-        let OpenRow { run, effect, .. } = &row;
+        let OutboxRow { run, effect, .. } = &row;
         let fact = match &row.command {
             Command::Start { of, model, .. } => {
                 self.write_session(run, of).await;
@@ -54,7 +54,7 @@ impl Shared {
             }
             Command::Stop { of, now, .. } => {
                 if let Some(running) = self.running().get(&(run.clone(), start_of(of))) {
-                    running.stop.tell(*now);
+                    running.stop.stop(*now);
                 }
                 self.stop_below(run, of);
                 answered(effect, epoch, Outcome::Told)
@@ -478,7 +478,7 @@ pub(crate) fn blocking<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Returns the milliseconds since an effect was opened: by the boot clock, or by the wall clock after a restart.
-fn passed_since(row: &OpenRow) -> u64 {
+fn passed_since(row: &OutboxRow) -> u64 {
     let now = now();
     match now.boot.checked_sub(row.opened_boot) {
         Some(passed) => passed,

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
-use grove_fs::atomic::{self, Replaced};
+use grove_fs::atomic::{self, ReplaceOutcome};
+use grove_fs::file_place::FilePlace;
 use grove_fs::files;
 use grove_fs::held_folder::{HeldFolder, PathKind};
 use grove_fs::listing::{self, ListedKind, Listing, ListingBounds};
-use grove_fs::probe_walk::Links;
-use grove_fs::spot::Spot;
+use grove_fs::probe_walk::LinkRule;
 use grove_fs::stamp;
 use grove_plan::{FoundFile, Place as ChildPlace};
 use grove_spec::Digest;
@@ -162,7 +162,7 @@ impl WorkFolder {
         let Place { base, below } = self.place(path, true)?;
         let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
         folder
-            .read(&below, Links::Contain, MOST_READ)
+            .read(&below, LinkRule::Contain, MOST_READ)
             .map_err(|error| said(&error))
     }
 
@@ -191,7 +191,7 @@ impl WorkFolder {
         let Place { base, below } = self.place(path, true)?;
         let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
         let kind = folder
-            .entry(&below, Links::Contain)
+            .entry(&below, LinkRule::Contain)
             .map_err(|error| said(&error))?;
         Ok(kind == PathKind::Folder)
     }
@@ -200,7 +200,7 @@ impl WorkFolder {
         let Place { base, below } = self.place(path, true)?;
         let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
         let folder = folder
-            .folder(&below, Links::Contain)
+            .folder(&below, LinkRule::Contain)
             .map_err(|error| said(&error))?;
         listing::entries(&folder, most).map_err(|error| said(&error))
     }
@@ -214,7 +214,7 @@ impl WorkFolder {
         let Place { base, below } = self.place(path, true)?;
         let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
         let folder = folder
-            .folder(&below, Links::Contain)
+            .folder(&below, LinkRule::Contain)
             .map_err(|error| said(&error))?;
         listing::below(&folder, bounds, enters).map_err(|error| said(&error))
     }
@@ -226,12 +226,12 @@ impl WorkFolder {
             return Err(format!("`{path}` belongs to git and cannot be written"));
         }
         let folder = HeldFolder::open(&base).map_err(|error| said(&error))?;
-        let spot = Spot::beneath(&base, Path::new(&below)).map_err(|error| said(&error))?;
-        match folder.read(&below, Links::Contain, MOST_READ) {
+        let spot = FilePlace::beneath(&base, Path::new(&below)).map_err(|error| said(&error))?;
+        match folder.read(&below, LinkRule::Contain, MOST_READ) {
             Ok(before) => {
                 match atomic::replace_at(&spot, &before, content).map_err(|error| said(&error))? {
-                    Replaced::Done => Ok(true),
-                    Replaced::Changed => {
+                    ReplaceOutcome::Done => Ok(true),
+                    ReplaceOutcome::Changed => {
                         Err(format!("`{path}` changed while it was written; try again"))
                     }
                 }

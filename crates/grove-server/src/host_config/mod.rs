@@ -8,7 +8,7 @@ mod toml_file;
 
 use std::path::{Path, PathBuf};
 
-use grove_fs::undo::{self, After, Recording};
+use grove_fs::undo::{self, PathAfter, UndoRecording};
 use grove_fs::{FsError, atomic, files};
 use serde_json::json;
 
@@ -250,8 +250,8 @@ impl Change {
             return Err(ConfigError::Changed(self.path.clone()));
         }
         let after = self.after.as_ref();
-        let after = after.map_or(After::Nothing, |text| After::File(text.as_bytes()));
-        let recording = Recording::new(Some(state), self.kind.command());
+        let after = after.map_or(PathAfter::Nothing, |text| PathAfter::File(text.as_bytes()));
+        let recording = UndoRecording::new(Some(state), self.kind.command());
         recording.keep(&[(&self.path, after)])?;
         match &self.after {
             Some(text) => {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use grove_fs::file_names::{FileNames, LeftOut};
+use grove_fs::file_names::{FileNames, LeftOutReason};
 use grove_fs::files;
 use grove_spec::{Code, Diagnostic};
 
@@ -32,7 +32,9 @@ impl Missing {
             ..Self::default()
         };
         let bad_names = found.left_out.iter();
-        let bad_names = bad_names.filter(|(_, why)| *why == LeftOut::Name).count();
+        let bad_names = bad_names
+            .filter(|(_, why)| *why == LeftOutReason::Name)
+            .count();
         missing.unnamed = found.not_seen.saturating_sub(bad_names);
         for (name, why) in &found.left_out {
             if !NOT_OF_SKILLS.contains(&name.as_str()) {

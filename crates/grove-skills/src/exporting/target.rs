@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::Digest;
 use grove_catalog::hosts::ExportRules;
-use grove_fs::atomic::Replaced;
-use grove_fs::spot::Spot;
-use grove_fs::undo::{After, Recording};
+use grove_fs::atomic::ReplaceOutcome;
+use grove_fs::file_place::FilePlace;
+use grove_fs::undo::{PathAfter, UndoRecording};
 use grove_fs::{FsError, atomic, files};
 use grove_spec::{Code, Diagnostic, generated};
 
@@ -118,7 +118,7 @@ impl Target {
         mut self,
         request: &ExportRequest,
         held: &Held,
-        recording: &Recording,
+        recording: &UndoRecording,
         exported: &mut Exported,
     ) -> Result<(), FsError> {
         let mut stale = Vec::new();
@@ -192,7 +192,7 @@ impl Target {
     /// Keeps the present files for undoing, before anything is written.
     fn keep(
         &self,
-        recording: &Recording,
+        recording: &UndoRecording,
         records: &BTreeMap<String, Record>,
         writings: &[(String, &Planned)],
         stale: &[String],
@@ -206,11 +206,11 @@ impl Target {
         let written = writings.iter().map(|(path, planned)| (path, *planned));
         let announced = announced.iter().map(|(path, planned)| (path, planned));
         let written = announced.chain(written);
-        let written = written.map(|(path, planned)| (path, After::File(&planned.bytes)));
-        let removed = stale.iter().map(|path| (path, After::Nothing));
+        let written = written.map(|(path, planned)| (path, PathAfter::File(&planned.bytes)));
+        let removed = stale.iter().map(|path| (path, PathAfter::Nothing));
         let settled = settled.iter().map(|(path, text)| {
-            let after = text.as_ref().map(|text| After::File(text.as_bytes()));
-            (path, after.unwrap_or(After::Nothing))
+            let after = text.as_ref().map(|text| PathAfter::File(text.as_bytes()));
+            (path, after.unwrap_or(PathAfter::Nothing))
         });
         let all = written.chain(removed).chain(settled);
         let all: Vec<_> = all
@@ -296,8 +296,8 @@ impl Target {
         read.map_or_else(|_| Record::default(), |bytes| Record::read(bytes, folder))
     }
 
-    fn existing(&self, path: &str) -> Result<Spot, FsError> {
-        Spot::existing(&self.out, Path::new(path))
+    fn existing(&self, path: &str) -> Result<FilePlace, FsError> {
+        FilePlace::existing(&self.out, Path::new(path))
     }
 
     /// The content of a plain file; none where nothing is. A link on the way is an error.
@@ -341,13 +341,13 @@ impl Target {
     /// Writes a file that is new, or in the place of what was read there a moment ago.
     fn write(&self, path: &str, planned: &Planned) -> Result<(), FsError> {
         let mode = if planned.is_executable { 0o755 } else { 0o644 };
-        let place = Spot::beneath(&self.out, Path::new(path))?;
+        let place = FilePlace::beneath(&self.out, Path::new(path))?;
         match self.read(path)? {
             None => atomic::create_at(&place, &planned.bytes, Some(mode)),
             Some(before) => {
                 match atomic::replace_with_mode(&place, &before, &planned.bytes, mode)? {
-                    Replaced::Done => Ok(()),
-                    Replaced::Changed => {
+                    ReplaceOutcome::Done => Ok(()),
+                    ReplaceOutcome::Changed => {
                         let error = std::io::Error::other("somebody else changed it just now");
                         Err(FsError::new("write", place.path(), error))
                     }
@@ -469,7 +469,7 @@ impl Target {
             let is_hosts = [&self.agents, &self.skills]
                 .into_iter()
                 .any(|own| own == folder);
-            if is_hosts || !Spot::remove_empty_folder(&self.out, Path::new(folder)) {
+            if is_hosts || !FilePlace::remove_empty_folder(&self.out, Path::new(folder)) {
                 break;
             }
             rest = folder;

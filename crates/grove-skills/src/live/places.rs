@@ -9,7 +9,7 @@ use grove_catalog::hosts::{Host, NamedFolders};
 use grove_catalog::identity::{self, SkillLayout};
 use grove_fs::files::{link_target, link_targets};
 use grove_fs::stamp::fingerprint;
-use grove_fs::watch::{Change, Interest, Sighting, Wanted};
+use grove_fs::watch::{ChangeKind, FolderInterest, WatchEvent, WatchedFolders};
 use grove_spec::package::EntryKind;
 
 use super::why::What;
@@ -163,14 +163,14 @@ impl Places {
     }
 
     /// Returns true if an event laid a link in the place of a file that is watched itself.
-    pub(super) fn is_new_link(&self, sighting: &Sighting) -> bool {
+    pub(super) fn is_new_link(&self, sighting: &WatchEvent) -> bool {
         let is_file = self.files.contains(&sighting.path);
-        is_file && sighting.change == Change::Appeared && link_target(&sighting.path).is_ok()
+        is_file && sighting.change == ChangeKind::Appeared && link_target(&sighting.path).is_ok()
     }
 
     /// The folders to watch.
-    pub(super) fn wanted(&self, library: &Library) -> Wanted {
-        let mut wanted = Wanted::default();
+    pub(super) fn wanted(&self, library: &Library) -> WatchedFolders {
+        let mut wanted = WatchedFolders::default();
         for path in [&self.roots, &self.settings, &self.named]
             .into_iter()
             .flatten()
@@ -182,29 +182,29 @@ impl Places {
         }
         for folder in self.grants.iter().chain(&self.package_folders) {
             wanted.add_way_to(folder);
-            wanted.add(folder, &Interest::Everything);
+            wanted.add(folder, &FolderInterest::Everything);
         }
         for folder in &self.folders {
-            wanted.add(folder, &Interest::Everything);
+            wanted.add(folder, &FolderInterest::Everything);
         }
         let markers = MARKERS.iter().map(OsString::from).collect();
-        let markers = Interest::Names(Arc::new(markers));
+        let markers = FolderInterest::Names(Arc::new(markers));
         for folder in &self.around {
             wanted.add(folder, &markers);
         }
-        let programs = Interest::Names(Arc::new(self.programs.clone()));
+        let programs = FolderInterest::Names(Arc::new(self.programs.clone()));
         for folder in &self.program_folders {
             wanted.add_way_to(folder);
             wanted.add(folder, &programs);
         }
-        let skill_file = Interest::Names(Arc::new([OsString::from("SKILL.md")].into()));
+        let skill_file = FolderInterest::Names(Arc::new([OsString::from("SKILL.md")].into()));
         for (planned, loaded) in library.last_roots() {
             let (root, Some(loaded)) = (&planned.root.path, loaded) else {
                 continue;
             };
-            wanted.add(root, &Interest::Everything);
+            wanted.add(root, &FolderInterest::Everything);
             for folder in loaded.folders() {
-                wanted.add(&root.join(folder), &Interest::Everything);
+                wanted.add(&root.join(folder), &FolderInterest::Everything);
             }
             let in_folders = loaded.candidates.iter();
             for skill in in_folders.filter(|skill| skill.layout == SkillLayout::Folder) {
@@ -215,10 +215,10 @@ impl Places {
     }
 
     /// The possible meanings of an event at a path: a folder can lead to a root and to configuration.
-    pub(super) fn meanings(&self, sighting: &Sighting) -> Vec<What> {
+    pub(super) fn meanings(&self, sighting: &WatchEvent) -> Vec<What> {
         let mut meanings = vec![self.meaning(sighting)];
         let leads_to = |place: &PathBuf| place.starts_with(&sighting.path);
-        if sighting.change != Change::Overflow && self.roots.iter().any(leads_to) {
+        if sighting.change != ChangeKind::Overflow && self.roots.iter().any(leads_to) {
             if self.settings.iter().any(leads_to) {
                 meanings.push(What::Configuration);
             }
@@ -229,15 +229,15 @@ impl Places {
         meanings
     }
 
-    fn meaning(&self, sighting: &Sighting) -> What {
-        let Sighting { path, change } = sighting;
-        if *change == Change::Overflow {
+    fn meaning(&self, sighting: &WatchEvent) -> What {
+        let WatchEvent { path, change } = sighting;
+        if *change == ChangeKind::Overflow {
             return What::Overflow;
         }
         let is = |appeared: What, gone: What, written: What| match change {
-            Change::Appeared => appeared,
-            Change::Gone => gone,
-            Change::Written | Change::Overflow => written,
+            ChangeKind::Appeared => appeared,
+            ChangeKind::Gone => gone,
+            ChangeKind::Written | ChangeKind::Overflow => written,
         };
         let leads_to = |places: &[PathBuf]| places.iter().any(|place| place.starts_with(path));
         let in_search_path = path.parent().is_some_and(|folder| {

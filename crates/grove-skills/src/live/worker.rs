@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use grove_fs::watch::{self, Bell, Gap, Notify, Sighting, WhyNot};
+use grove_fs::watch::{self, Bell, ChangeWatcher, GapReason, WatchEvent, WatchGap};
 use grove_spec::{Code, Diagnostic};
 
 use super::Options;
@@ -23,10 +23,10 @@ const POLL_SHARE: u32 = 10;
 pub(super) struct Worker {
     queue: Arc<LoadQueue>,
     options: Options,
-    notify: Box<dyn Notify>,
+    notify: Box<dyn ChangeWatcher>,
     /// The reason why nothing can be watched at all.
-    unwatched: Option<WhyNot>,
-    gaps: Vec<Gap>,
+    unwatched: Option<GapReason>,
+    gaps: Vec<WatchGap>,
     places: Places,
     shape: Option<u128>,
     happened: Causes,
@@ -89,7 +89,7 @@ impl Worker {
         self.unwatched.is_some() || !self.gaps.is_empty()
     }
 
-    fn note(&mut self, sightings: &[Sighting]) {
+    fn note(&mut self, sightings: &[WatchEvent]) {
         if sightings.is_empty() {
             return;
         }
@@ -188,29 +188,29 @@ impl Worker {
 }
 
 /// The notice that Grove polls for changes, and why.
-fn notice(why: &WhyNot, gap: Option<&Gap>) -> Diagnostic {
+fn notice(why: &GapReason, gap: Option<&WatchGap>) -> Diagnostic {
     let folders = gap.map_or_else(String::new, |gap| match gap.folders {
         1 => "1 folder".to_owned(),
         count => format!("{count} folders"),
     });
     let (message, help) = match why {
-        WhyNot::NoWatcher(error) => (
+        GapReason::NoWatcher(error) => (
             format!("changes cannot be watched ({error}), so Grove polls for them instead"),
             Some("raise fs.inotify.max_user_instances, or end programs that watch files"),
         ),
-        WhyNot::OutOfWatches => (
+        GapReason::OutOfWatches => (
             format!(
                 "the system allows no more watches, so Grove polls for changes in {folders} instead"
             ),
             Some("raise fs.inotify.max_user_watches"),
         ),
-        WhyNot::FileSystem(name) => (
+        GapReason::FileSystem(name) => (
             format!(
                 "the file system {name} does not report every change, so Grove also polls for changes in {folders}"
             ),
             None,
         ),
-        WhyNot::Refused(error) => (
+        GapReason::Refused(error) => (
             format!(
                 "changes in {folders} cannot be watched ({error}), so Grove polls for them instead"
             ),

@@ -7,7 +7,7 @@ use grove_catalog::RootSource;
 use grove_catalog::entry::Entries;
 use grove_catalog::target::ChangeTarget;
 use grove_fs::files;
-use grove_fs::undo::Recording;
+use grove_fs::undo::UndoRecording;
 use grove_spec::agent::naming;
 use grove_spec::config::LayerScope;
 use grove_spec::package::EntryKind;
@@ -23,7 +23,7 @@ pub(super) struct OwnFiles<'a, E> {
     /// The access to the files: each is read again only if it is still the one that was judged.
     pub(super) sources: &'a Sources,
     /// The recording that keeps files before they are changed.
-    pub(super) recording: &'a Arc<Recording>,
+    pub(super) recording: &'a Arc<UndoRecording>,
 }
 
 impl<'a, E: Managed> OwnFiles<'a, E> {

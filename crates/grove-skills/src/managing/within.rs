@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use grove_fs::atomic::{self, Replaced};
-use grove_fs::spot::Spot;
-use grove_fs::undo::{After, Recording};
+use grove_fs::atomic::{self, ReplaceOutcome};
+use grove_fs::file_place::FilePlace;
+use grove_fs::undo::{PathAfter, UndoRecording};
 use grove_fs::{FsError, files};
 
 use super::ManageError;
@@ -18,7 +18,7 @@ pub(super) struct WritePlace {
     path: PathBuf,
     home: Home,
     /// The recording that keeps the file before it is changed.
-    recording: Arc<Recording>,
+    recording: Arc<UndoRecording>,
 }
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ enum Home {
 
 impl WritePlace {
     /// A place of the user's own; a link in place of the file stays, and what it leads to is written.
-    pub(super) fn of_user(recording: &Arc<Recording>, path: PathBuf) -> Self {
+    pub(super) fn of_user(recording: &Arc<UndoRecording>, path: PathBuf) -> Self {
         let real = files::canonical(&path).or_else(|_| files::without_links_above(&path));
         let real = real.unwrap_or_else(|_| path.clone());
         Self {
@@ -43,7 +43,7 @@ impl WritePlace {
 
     /// A place below a project's folder, if no link on the way to it leads out of the folder.
     pub(super) fn within(
-        recording: &Arc<Recording>,
+        recording: &Arc<UndoRecording>,
         root: &Path,
         below: &Path,
     ) -> Result<Self, ManageError> {
@@ -91,15 +91,15 @@ impl WritePlace {
 
     /// Makes a file where there is none.
     pub(super) fn create(&self, content: &[u8], mode: Option<u32>) -> Result<(), ManageError> {
-        self.keep(After::File(content))?;
+        self.keep(PathAfter::File(content))?;
         let created = atomic::create_at(&self.spot()?, content, mode);
         created.map_err(|error| self.taken(error))
     }
 
     /// Gives a file with this content the name of another place, where there is none.
     pub(super) fn rename_new(&self, to: &Self, content: &[u8]) -> Result<(), ManageError> {
-        self.keep(After::Nothing)?;
-        to.keep(After::File(content))?;
+        self.keep(PathAfter::Nothing)?;
+        to.keep(PathAfter::File(content))?;
         let renamed = self.spot()?.rename_new(&to.spot()?);
         renamed.map_err(|error| to.taken(error))
     }
@@ -115,7 +115,7 @@ impl WritePlace {
         Ok(self.recording.remove_tree(&self.real())?)
     }
 
-    fn keep(&self, after: After<'_>) -> Result<(), ManageError> {
+    fn keep(&self, after: PathAfter<'_>) -> Result<(), ManageError> {
         Ok(self.recording.keep(&[(&self.real(), after)])?)
     }
 
@@ -129,24 +129,24 @@ impl WritePlace {
 
     /// Replaces a file that has not changed.
     pub(super) fn replace(&self, before: &[u8], after: &[u8]) -> Result<(), ManageError> {
-        self.keep(After::File(after))?;
+        self.keep(PathAfter::File(after))?;
         match atomic::replace_at(&self.spot()?, before, after)? {
-            Replaced::Done => Ok(()),
-            Replaced::Changed => Err(ManageError::changed(&self.path)),
+            ReplaceOutcome::Done => Ok(()),
+            ReplaceOutcome::Changed => Err(ManageError::changed(&self.path)),
         }
     }
 
     /// Removes a plain file that has this content; says whether it did.
     pub(super) fn remove_same(&self, content: &[u8]) -> Result<bool, ManageError> {
-        self.keep(After::Nothing)?;
+        self.keep(PathAfter::Nothing)?;
         Ok(self.spot()?.remove_same(content)?)
     }
 
     /// The place, held. In a project no link is followed from here on: one that was not there is an error.
-    fn spot(&self) -> Result<Spot, ManageError> {
+    fn spot(&self) -> Result<FilePlace, ManageError> {
         Ok(match &self.home {
-            Home::User(real) => Spot::at(real)?,
-            Home::Project { base, below } => Spot::beneath(base, below)?,
+            Home::User(real) => FilePlace::at(real)?,
+            Home::Project { base, below } => FilePlace::beneath(base, below)?,
         })
     }
 }
@@ -166,7 +166,7 @@ mod tests {
             std::fs::create_dir_all(base).unwrap();
             std::fs::write(base.join("x.md"), "old").unwrap();
         }
-        let recording = Arc::new(Recording::new(None, "test"));
+        let recording = Arc::new(UndoRecording::new(None, "test"));
         let place = |name: &str| {
             WritePlace::within(&recording, &root, &Path::new(".grove/agents").join(name))
         };
@@ -188,7 +188,7 @@ mod tests {
         let root = folder.path();
         std::fs::create_dir_all(root.join("tools/grove")).unwrap();
         symlink("tools/grove", root.join(".grove")).unwrap();
-        let recording = Arc::new(Recording::new(None, "test"));
+        let recording = Arc::new(UndoRecording::new(None, "test"));
         let below = Path::new(".grove/agents/x.md");
         let place = WritePlace::within(&recording, root, below).unwrap();
         place.create(b"text", None).unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use grove_catalog::trust::RootTrust;
 use grove_fs::files;
 use grove_fs::held_folder::{HeldFolder, PathKind};
-use grove_fs::probe_walk::Links;
+use grove_fs::probe_walk::LinkRule;
 use grove_spec::package::{
     EntryKind, FolderChoice, Manifest, ManifestFile, ProvidedPath, SkillChoice, SkillFilter,
     may_concern_grove,
@@ -61,7 +61,7 @@ impl Search {
             let folder = place.held.path().join(below);
             let has_skills = |held: HeldFolder| {
                 matches!(
-                    held.entry(EntryKind::Skills.word(), Links::Contain),
+                    held.entry(EntryKind::Skills.word(), LinkRule::Contain),
                     Ok(PathKind::Folder)
                 )
             };
@@ -115,8 +115,8 @@ impl Search {
             is_projects: place.trust.is_some(),
             given: Vec::new(),
             base: match place.links {
-                Links::Contain => place.held.path().to_path_buf(),
-                Links::Follow => folder.clone(),
+                LinkRule::Contain => place.held.path().to_path_buf(),
+                LinkRule::Follow => folder.clone(),
             },
             folder,
         };
@@ -183,7 +183,7 @@ enum PathTarget {
 fn place_of(held: &HeldFolder, given: &ProvidedPath) -> Result<Option<PathTarget>, Diagnostic> {
     let name = format!("`{}` in `{}`", one_line(&given.path), given.kind.word());
     let unusable = |why: &str| Diagnostic::new(Code::PackageManifest, format!("{name} {why}"));
-    match held.entry(&given.path, Links::Contain) {
+    match held.entry(&given.path, LinkRule::Contain) {
         Ok(PathKind::Folder) => Ok(Some(PathTarget::Folder)),
         // Where a place is fixed it is a folder.
         Ok(PathKind::File) if !given.is_named => Err(unusable("is a file, not a folder")),

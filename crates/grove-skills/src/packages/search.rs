@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use grove_catalog::Digest;
 use grove_fs::held_folder::HeldFolder;
-use grove_fs::probe_walk::Links;
+use grove_fs::probe_walk::LinkRule;
 use grove_fs::{FsError, files};
 use grove_spec::config::Settings;
 use grove_spec::package::{
@@ -43,7 +43,7 @@ pub(super) struct PackagePlace<'a> {
     /// The folder relative to which they are opened.
     pub(super) held: &'a HeldFolder,
     /// The rule for links to packages.
-    pub(super) links: Links,
+    pub(super) links: LinkRule,
     /// The trust of the project they belong to; the user's are trusted.
     pub(super) trust: Option<&'a FolderTrust>,
 }
@@ -53,7 +53,7 @@ impl<'a> PackagePlace<'a> {
     fn of_project(held: &'a HeldFolder, trust: &'a FolderTrust) -> Self {
         Self {
             held,
-            links: Links::Contain,
+            links: LinkRule::Contain,
             trust: Some(trust),
         }
     }
@@ -62,7 +62,7 @@ impl<'a> PackagePlace<'a> {
     fn of_user(held: &'a HeldFolder) -> Self {
         Self {
             held,
-            links: Links::Follow,
+            links: LinkRule::Follow,
             trust: None,
         }
     }

@@ -10,7 +10,7 @@ use grove_catalog::hosts::Host;
 use grove_catalog::root::{Root, RootOwner, RootRank, RootSource};
 use grove_catalog::trust::RootTrust;
 use grove_fs::held_folder::HeldFolder;
-use grove_fs::probe_walk::Links;
+use grove_fs::probe_walk::LinkRule;
 use grove_fs::{FsError, files};
 use grove_spec::package::NamedFolder;
 use grove_spec::text::one_line;
@@ -194,7 +194,7 @@ impl Placed {
                 findings.push(finding(named, folder, Code::PathEscape, what));
                 continue;
             };
-            match held.folder(&path, Links::Contain) {
+            match held.folder(&path, LinkRule::Contain) {
                 Err(error) if error.leads_out() => {
                     let what = "is behind a link that leads out of the project";
                     findings.push(finding(named, folder, Code::PathEscape, what));

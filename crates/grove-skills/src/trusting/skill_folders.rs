@@ -15,7 +15,7 @@ use grove_catalog::resolve::SkillCandidate;
 use grove_catalog::snapshot::Skill;
 use grove_catalog::trust::{RootTrust, nested_folders};
 use grove_fs::FsError;
-use grove_fs::cache_file::{self, Cached};
+use grove_fs::cache_file::{self, CacheRead};
 use grove_fs::folder_entries::{self, EntryContent, FolderScan, ScanBounds, ScanKnowledge};
 
 use crate::planning::PlannedRoot;
@@ -121,7 +121,7 @@ impl FolderCache {
     /// Reads the scans of an earlier process; a file that cannot be used is made anew.
     fn read_file(&mut self) {
         if let Some(file) = self.unread.take()
-            && let Cached::Content(cached) = cache_file::read(&file, VERSION, MAX_CACHE_BYTES)
+            && let CacheRead::Content(cached) = cache_file::read(&file, VERSION, MAX_CACHE_BYTES)
             && let Some(bytes) = cached.bytes.get(cached.start..)
         {
             self.scans = postcard::from_bytes(bytes).unwrap_or_default();

@@ -10,7 +10,7 @@ use grove_catalog::root::RootOwner;
 use grove_catalog::trust;
 use grove_catalog::{Digest, RootSource, identity};
 use grove_fs::files;
-use grove_fs::probe_walk::Layout;
+use grove_fs::probe_walk::AcceptedLayouts;
 use grove_fs::trust_store::Pins;
 use grove_spec::package::EntryKind;
 use grove_spec::skill::file_limit::most_read;
@@ -164,7 +164,7 @@ pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
     };
     let roots = of_kind(EntryKind::Skills);
     let scan = Scan {
-        layout: Layout::ALL,
+        layout: AcceptedLayouts::ALL,
         max_candidates: usize::MAX,
         max_bytes: settings.limits.file_bytes.value,
         max_read: most_read(settings.limits.file_bytes.value),

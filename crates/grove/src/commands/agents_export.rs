@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::entry::Entry;
-use grove_fs::undo::Recording;
+use grove_fs::undo::UndoRecording;
 use grove_skills::exporting::{self, ExportRequest, Exported, FileState};
 use grove_skills::{Environment, Parts, Project, Request, agents as agents_of};
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ pub(super) fn run(
     };
     let state = undo_folder(&look.world.environment);
     let recorded = state.filter(|_| !request.is_dry);
-    let recording = Recording::new(recorded, format!("agents export --host {host}"));
+    let recording = UndoRecording::new(recorded, format!("agents export --host {host}"));
     let export = |request: &_| exporting::export(look, &chosen, &theirs, request, &recording);
     if !request.is_dry && !arguments.yes {
         let planned = export(&ExportRequest {
@@ -95,7 +95,7 @@ pub(super) fn run(
 fn undo_folder(environment: &Environment) -> Option<&Path> {
     let state = Some(environment.state.as_path());
     let state = state.filter(|state| !state.starts_with(Environment::NOWHERE));
-    state.filter(|state| Recording::can_be_kept(state))
+    state.filter(|state| UndoRecording::can_be_kept(state))
 }
 
 /// The folder of the project that one works in.

@@ -3,7 +3,7 @@
 
 use grove_fs::atomic;
 use grove_fs::files;
-use grove_fs::undo::{After, Recording};
+use grove_fs::undo::{PathAfter, UndoRecording};
 use grove_skills::Environment;
 
 use super::{agreed, tilde};
@@ -45,8 +45,8 @@ pub(super) fn offer(environment: &Environment, out: &mut Output) -> Result<bool,
         out.flush();
         return Ok(false);
     }
-    let recording = Recording::new(Some(&environment.state), "init");
-    recording.keep(&[(&file, After::File(EXAMPLE.as_bytes()))])?;
+    let recording = UndoRecording::new(Some(&environment.state), "init");
+    recording.keep(&[(&file, PathAfter::File(EXAMPLE.as_bytes()))])?;
     // Keys may be added to it, so it is its owner's alone.
     atomic::write_mode(&file, EXAMPLE.as_bytes(), 0o600)?;
     out.note(&format!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use grove_engine::{Git, passed_on};
 use grove_fs::files;
-use grove_fs::undo::{Change, StagedEntries, UndoError, remembered};
+use grove_fs::undo::{StagedEntries, UndoError, UndoableChange, remembered};
 use grove_skills::Environment;
 use grove_skills::trusting::{self, WrittenFile};
 use serde_json::json;
@@ -38,10 +38,10 @@ impl Direction {
         }
     }
 
-    fn find(self, state: &Path) -> Result<Option<Change>, UndoError> {
+    fn find(self, state: &Path) -> Result<Option<UndoableChange>, UndoError> {
         match self {
-            Self::Undo => Change::last(state),
-            Self::Redo => Change::last_undone(state),
+            Self::Undo => UndoableChange::last(state),
+            Self::Redo => UndoableChange::last_undone(state),
         }
     }
 }
@@ -109,7 +109,7 @@ pub(super) fn run(
 }
 
 /// The question where the last command changed nothing, so that the last change is an older one.
-fn question(change: &Change) -> Option<String> {
+fn question(change: &UndoableChange) -> Option<String> {
     let since = path_text(&change.unchanged_since()?);
     let (command, age) = (path_text(change.command()), ago(change.age()));
     Some(format!(
@@ -118,7 +118,7 @@ fn question(change: &Change) -> Option<String> {
 }
 
 /// Puts back the files, then what was staged; only then the change counts as taken back.
-fn take_back(change: Change, git: &Git) -> Result<(), CommandError> {
+fn take_back(change: UndoableChange, git: &Git) -> Result<(), CommandError> {
     let put_back = change.put_back();
     put_back.map_err(|error| refused(error, change.command()))?;
     for staged in change.staged() {

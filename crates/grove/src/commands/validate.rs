@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use grove_fs::undo::{After, Recording};
+use grove_fs::undo::{PathAfter, UndoRecording};
 use grove_fs::{FsError, atomic, files};
 use grove_skills::{Environment, Library, Request, View};
 use grove_spec::config::ConfiguredLimits;
@@ -137,12 +137,12 @@ fn repair(
     });
     let repairs: Vec<(PathBuf, &str, &str)> = repairs.collect();
     let changes = repairs.iter().map(|(file, _, after)| {
-        let after = After::File(after.as_bytes());
+        let after = PathAfter::File(after.as_bytes());
         (file.as_path(), after)
     });
     let changes: Vec<_> = changes.collect();
     // A record is dropped with what was recorded if nothing was changed by then.
-    let recording = Recording::new(Some(&environment.state), "validate --fix");
+    let recording = UndoRecording::new(Some(&environment.state), "validate --fix");
     recording.keep(&changes)?;
     for (file, before, after) in &repairs {
         if form != Form::Json {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Folders and ids of a run, which stand in a recording as placeholders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct RecordingPlaceholders {
     /// Ids of the run and of those above it, the run's own first.
     pub run_ids: Vec<String>,
     /// The folder that the child works in.
@@ -22,7 +22,7 @@ pub struct Places {
 /// The shortest text that is replaced: shorter ones stand in other texts by chance.
 const SHORTEST: usize = 2;
 
-impl Places {
+impl RecordingPlaceholders {
     /// Puts placeholders into a value.
     pub(super) fn hide(&self, value: &mut Value) {
         let known = self.known();
@@ -105,8 +105,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn places() -> Places {
-        Places {
+    fn places() -> RecordingPlaceholders {
+        RecordingPlaceholders {
             run_ids: vec!["r4k2".to_owned(), "r0aa".to_owned()],
             work: Some("/tmp/x/project/".to_owned()),
             project: Some("/srv/repository".to_owned()),

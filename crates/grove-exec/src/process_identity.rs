@@ -6,7 +6,7 @@ use crate::processes::{self, read_proc};
 
 /// A process, with the data by which other processes recognise it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owner(pub Holder);
+pub struct ProcessIdentity(pub Holder);
 
 /// The result of looking for a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum Liveness {
     Unknown,
 }
 
-impl Owner {
+impl ProcessIdentity {
     /// Returns the owner that stands for this process.
     pub fn this_process() -> Self {
         let pid = std::process::id();
@@ -71,12 +71,12 @@ mod tests {
 
     #[test]
     fn a_process_is_known_by_more_than_its_number() {
-        let this = Owner::this_process();
+        let this = ProcessIdentity::this_process();
         assert_eq!(this.liveness(), Liveness::Alive);
         let changed = |change: fn(&mut Holder)| {
             let mut holder = this.0.clone();
             change(&mut holder);
-            Owner(holder).liveness()
+            ProcessIdentity(holder).liveness()
         };
         assert_eq!(changed(|it| it.start_time += 1), Liveness::Gone);
         assert_eq!(changed(|it| it.boot_id.push('x')), Liveness::Gone);
