@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use grove_catalog::catalog::{CatalogBudget, CatalogRequest, CatalogStyle, catalog};
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::{Environment, Library, View};
+use grove_skills::{DiscoveryView, Environment, Library};
 use grove_testkit::library::GeneratedLibrary;
 
 use crate::samples::Samples;
@@ -56,10 +56,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
 pub(crate) fn look(root: &Path) -> Result<Snapshot, String> {
     let nowhere = Path::new(Environment::NOWHERE);
     let environment = Environment::for_home(nowhere.into(), nowhere.into());
-    let request = grove_skills::Request {
-        view: View::Folders(vec![root.to_path_buf()]),
+    let request = grove_skills::DiscoveryRequest {
+        view: DiscoveryView::Folders(vec![root.to_path_buf()]),
         all: true,
-        ..grove_skills::Request::default()
+        ..grove_skills::DiscoveryRequest::default()
     };
     let mut library = Library::new(environment, request);
     let loaded = library.load();

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use grove_skills::search::{SearchAudience, SearchQuery, Searcher};
-use grove_skills::{Environment, Library, Request, View};
+use grove_skills::{DiscoveryRequest, DiscoveryView, Environment, Library};
 use grove_testkit::library::GeneratedLibrary;
 use grove_testkit::process::{self, Ending};
 
@@ -161,10 +161,10 @@ fn library(root: &Path, home: &Path) -> Library {
         cache: Some(home.join(".cache/grove")),
         ..Environment::for_home(home.to_owned(), home.to_owned())
     };
-    let request = Request {
-        view: View::Folders(vec![root.to_path_buf()]),
+    let request = DiscoveryRequest {
+        view: DiscoveryView::Folders(vec![root.to_path_buf()]),
         all: true,
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
     Library::new(environment, request)
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::search::{SearchAudience, SearchHit, SearchQuery, Searcher, anything_fits};
-use grove_skills::{Environment, Library, Look, Request, View};
+use grove_skills::{Discovery, DiscoveryRequest, DiscoveryView, Environment, Library};
 use grove_testkit::shared;
 use serde::Deserialize;
 
@@ -105,7 +105,7 @@ const SETTINGS: [(f32, f32); 9] = [
 /// settings, for the half that may be tuned on.
 fn print_doubt(
     library: &mut Library,
-    look: &Look,
+    look: &Discovery,
     served: &[Task],
     show_settings: bool,
 ) -> Result<(), String> {
@@ -156,7 +156,11 @@ fn print_doubt(
 
 type Answers = Vec<Vec<String>>;
 
-fn answers(library: &mut Library, look: &Look, tasks: &[Task]) -> [(&'static str, Answers); 3] {
+fn answers(
+    library: &mut Library,
+    look: &Discovery,
+    tasks: &[Task],
+) -> [(&'static str, Answers); 3] {
     let snapshot = &look.snapshot;
     let (mut told, mut whole) = (Vec::new(), Vec::new());
     for skill in &snapshot.skills {
@@ -235,10 +239,10 @@ fn library(folder: &Path) -> Library {
         cache: None,
         ..Environment::for_home(nowhere.clone(), nowhere)
     };
-    let request = Request {
-        view: View::Folders(vec![folder.to_path_buf()]),
+    let request = DiscoveryRequest {
+        view: DiscoveryView::Folders(vec![folder.to_path_buf()]),
         all: true,
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
     Library::new(environment, request)
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use grove_catalog::state::EntryState;
-use grove_skills::{Environment, Library, Request, trusting};
+use grove_skills::{DiscoveryRequest, Environment, Library, trusting};
 use rustix::fs::{AtFlags, StatxFlags, statx};
 
 use crate::samples::Samples;
@@ -43,9 +43,9 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
 
     let environment = Environment::for_home(base.join("home"), base.join("project"));
     trusting::grant(&environment, None, false).map_err(|error| error.to_string())?;
-    let request = Request {
+    let request = DiscoveryRequest {
         all: true,
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
     let mut library = Library::new(environment.clone(), request);
     look(&mut library)?;

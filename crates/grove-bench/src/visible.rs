@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use grove_catalog::catalog::{self, CatalogBudget, CatalogEntry, CatalogEntryKind, CatalogStyle};
 use grove_catalog::host_listing::{self, HostListing, ListedForm, ListingOptions};
 use grove_catalog::hosts::{self, Host};
-use grove_skills::{Environment, Library, Request, View};
+use grove_skills::{DiscoveryRequest, DiscoveryView, Environment, Library};
 use grove_testkit::catalog_reader;
 use grove_testkit::library::GeneratedLibrary;
 
@@ -106,9 +106,9 @@ fn own_row(home: &Path) -> Result<Row, String> {
         bundled_dir: Some(nothing),
         ..Environment::for_home(home.to_path_buf(), home.join("project"))
     };
-    let request = Request {
+    let request = DiscoveryRequest {
         all: true,
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
     let snapshot = Library::new(environment, request).load();
     let index_dir = home.join(".cache/grove/index");
@@ -162,9 +162,9 @@ pub(crate) fn listing(host: &Host, home: &Path) -> HostListing {
         cache: None,
         ..Environment::for_home(home.to_path_buf(), working.clone())
     };
-    let request = Request {
-        view: View::Host(host.name.clone()),
-        ..Request::default()
+    let request = DiscoveryRequest {
+        view: DiscoveryView::Host(host.name.clone()),
+        ..DiscoveryRequest::default()
     };
     let snapshot = Library::new(environment, request).load();
     let options = ListingOptions {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use grove_catalog::state::EntryState;
-use grove_skills::managing::Changed;
+use grove_skills::managing::ChangeReport;
 use grove_spec::text::one_line;
 
 /// A change in words.
@@ -17,7 +17,11 @@ pub struct ChangeWords {
 
 impl ChangeWords {
     /// Words for a change by `action`; `shown` writes paths for the reader.
-    pub fn of(action: &'static str, changed: &Changed, shown: &dyn Fn(&Path) -> String) -> Self {
+    pub fn of(
+        action: &'static str,
+        changed: &ChangeReport,
+        shown: &dyn Fn(&Path) -> String,
+    ) -> Self {
         let file = shown(&changed.file);
         let name = one_line(&changed.name);
         let expected = match action {

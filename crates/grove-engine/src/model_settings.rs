@@ -8,7 +8,7 @@ use grove_exec::PROGRAMS;
 use grove_model::{KeySource, KnownModel, ModelApi, Provider, Providers, Secret};
 use grove_plan::{ModelFacts, Prices};
 use grove_runs::{McpServer, NoModel, surroundings_of};
-use grove_skills::{Environment, Parts, Request, World};
+use grove_skills::{DiscoveryParts, DiscoveryRequest, Environment, World};
 use grove_spec::config::{KeyPlace, McpEntry, ModelEntry, ProviderEntry, Settings, Sourced};
 
 use crate::error::EngineError;
@@ -58,9 +58,9 @@ impl ModelSettings {
 
     /// The settings of an environment; reads its configuration.
     pub fn find(environment: &Environment) -> Self {
-        let nothing = Request {
-            parts: Parts::NOTHING,
-            ..Request::default()
+        let nothing = DiscoveryRequest {
+            parts: DiscoveryParts::NOTHING,
+            ..DiscoveryRequest::default()
         };
         let world = World::find(&std::sync::Arc::new(environment.clone()), &nothing);
         Self::of(environment, &world.settings.settings)

@@ -18,7 +18,8 @@ use grove_runs::{
 };
 use grove_skills::run_rules::RunRules;
 use grove_skills::{
-    Environment, Library, Look, LookAgain as _, Parts, Request, Scope, Unsteady as _,
+    Discovery, DiscoveryParts, DiscoveryRequest, Environment, Library, OwnerScope, Rediscover as _,
+    StaleRead as _,
 };
 use grove_spec::chain::ChainStep;
 use grove_spec::config::Settings;
@@ -191,23 +192,23 @@ fn look_for_children(
     order: &RunOrder,
     above: Option<&Above>,
     folder: &Path,
-) -> Result<(Look, FoundChildren), EngineError> {
+) -> Result<(Discovery, FoundChildren), EngineError> {
     let asked = &order.request;
     let there = Environment {
         working: folder.to_path_buf(),
         ..environment.clone()
     };
-    let request = Request {
-        parts: Parts {
+    let request = DiscoveryRequest {
+        parts: DiscoveryParts {
             chains: asked.chain_name.is_some(),
-            ..Parts::PROMPTS
+            ..DiscoveryParts::PROMPTS
         },
         scope: match asked.agent_scope {
-            Some(AgentScope::User) => Scope::User,
-            Some(AgentScope::Project) => Scope::Project,
-            Some(AgentScope::Both) | None => Scope::Both,
+            Some(AgentScope::User) => OwnerScope::User,
+            Some(AgentScope::Project) => OwnerScope::Project,
+            Some(AgentScope::Both) | None => OwnerScope::Both,
         },
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
     let launch = match (above, order.session.as_deref()) {
         (Some(above), _) => Launch::Child(&above.parent),
@@ -219,7 +220,7 @@ fn look_for_children(
     let worktrees = Worktrees::new(order.include_changes);
     let approving = Approving::new(environment, &order.approve);
     let mut library = Library::new(there, request);
-    library.look_until_steady(|look| {
+    library.discover_until_fresh(|look| {
         let models = ModelSettings::of(environment, &look.world.settings.settings);
         let resolver = ChildResolver {
             environment,
@@ -408,7 +409,7 @@ fn all_wrong_steps(wrong: Vec<(&str, EngineError)>, is_one: bool) -> Option<Engi
     }
     // An unsteady error is returned as it is, because its caller can look again.
     let (_, first) = wrong.into_iter().next()?;
-    if is_one || first.is_unsteady() {
+    if is_one || first.is_stale() {
         return Some(first);
     }
     let said = said.iter().map(|(message, steps)| match steps.as_slice() {
@@ -429,7 +430,7 @@ fn names_of(step: &ChainStep) -> String {
 }
 
 /// The steps of a saved chain.
-fn saved_steps(look: &Look, asked: &RunRequest) -> Result<Vec<ChainStep>, EngineError> {
+fn saved_steps(look: &Discovery, asked: &RunRequest) -> Result<Vec<ChainStep>, EngineError> {
     let name = asked.chain_name.as_deref().unwrap_or_default();
     let chain = entries::find(look.snapshot.chains.entries(), name)?;
     let steps = chain.file().map(|chain| chain.steps.clone());

@@ -16,8 +16,8 @@ use grove_runs::{
     Above, Delegation, GivenSkill, Models, RunPlaces, RunRequest, Skills, Supervisor,
     SupervisorError, SupervisorOptions, Woken, wake,
 };
-use grove_skills::disclosure::{Call, Disclosure};
-use grove_skills::{Environment, Library, Request};
+use grove_skills::disclosure::{Disclosure, SkillCall};
+use grove_skills::{DiscoveryRequest, Environment, Library};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::EngineError;
@@ -249,7 +249,7 @@ impl FolderSkills {
             ..environment.clone()
         };
         Self {
-            library: Mutex::new(Library::new(environment, Request::default())),
+            library: Mutex::new(Library::new(environment, DiscoveryRequest::default())),
         }
     }
 }
@@ -258,7 +258,7 @@ impl Skills for FolderSkills {
     fn activate(&self, name: &str) -> Result<GivenSkill, String> {
         let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
         let look = library.look();
-        let call = Call {
+        let call = SkillCall {
             typed: name,
             words: &[],
             again: true,

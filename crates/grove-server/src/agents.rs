@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::entry::Entry as _;
-use grove_skills::Look;
+use grove_skills::Discovery;
 use grove_skills::prompt::{PromptError, PromptOptions, prompt};
 use grove_spec::Diagnostic;
 use grove_spec::text::{one_line, without_controls};
@@ -49,21 +49,21 @@ pub(crate) fn task_argument(description: &str) -> PromptArgument {
 /// Returns the prompt of an agent, exactly as `grove prompt` prints it, and then its task.
 pub(crate) fn get(
     library: &ServedLibrary,
-    look: &Look,
+    look: &Discovery,
     name: &str,
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
     let task = task(given)?;
-    let make = |look: &Look| {
+    let make = |look: &Discovery| {
         let agents = &look.snapshot.agents;
-        let gone = || PromptError::Unsteady(PathBuf::from(name));
+        let gone = || PromptError::FileChanged(PathBuf::from(name));
         let at = agents.find(name).map_err(|_| gone())?;
         let agent = agents.all.get(at).ok_or_else(gone)?;
         let options = PromptOptions::default();
         let made = prompt(&look.snapshot, &look.sources, agent, &options)?;
         Ok::<_, PromptError>((made, agent.description().map(one_line)))
     };
-    let made = library.steady_from(look, make);
+    let made = library.fresh_from(look, make);
     let (made, description) = made.map_err(|error| refusal(&error))?;
     made.write_index().map_err(|error| refusal(&error))?;
     let text = without_controls(&made.prompt.text).into_owned();

@@ -15,19 +15,19 @@ use tokio::sync::Notify;
 /// The most answers that wait to be read.
 const MOST_UNREAD: usize = 32;
 /// The most requests that are worked on.
-const MOST_ASKED: usize = 32;
+const MOST_REQUESTS: usize = 32;
 /// The time that reading waits for requests that never get an answer, such as cancelled ones.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The requests and answers that are under way in one connection.
 #[derive(Debug, Default)]
-struct UnderWay {
+struct RequestCounts {
     asked: AtomicUsize,
     unread: AtomicUsize,
     less: Notify,
 }
 
-impl UnderWay {
+impl RequestCounts {
     fn lower(&self, count: &AtomicUsize) {
         let lowered = |now: usize| now.checked_sub(1);
         // A late answer to a request that was given up finds the count lowered already.
@@ -41,7 +41,7 @@ impl UnderWay {
             let less = self.less.notified();
             if self.unread.load(Ordering::Relaxed) >= MOST_UNREAD {
                 less.await;
-            } else if self.asked.load(Ordering::Relaxed) >= MOST_ASKED {
+            } else if self.asked.load(Ordering::Relaxed) >= MOST_REQUESTS {
                 if tokio::time::timeout(PATIENCE, less).await.is_err() {
                     self.lower(&self.asked);
                 }
@@ -53,9 +53,9 @@ impl UnderWay {
 }
 
 /// An answer on its way; dropping this lowers the count, even when sending is cancelled.
-struct Unread(Arc<UnderWay>);
+struct UnreadAnswer(Arc<RequestCounts>);
 
-impl Drop for Unread {
+impl Drop for UnreadAnswer {
     fn drop(&mut self) {
         self.0.lower(&self.0.unread);
     }
@@ -63,12 +63,12 @@ impl Drop for Unread {
 
 /// A transport that is held to these limits.
 #[derive(Debug)]
-pub(crate) struct Gated<T> {
+pub(crate) struct GatedTransport<T> {
     transport: T,
-    under_way: Arc<UnderWay>,
+    under_way: Arc<RequestCounts>,
 }
 
-impl<T> Gated<T> {
+impl<T> GatedTransport<T> {
     pub(crate) fn new(transport: T) -> Self {
         Self {
             transport,
@@ -77,7 +77,7 @@ impl<T> Gated<T> {
     }
 }
 
-impl<T: Transport<RoleServer>> Transport<RoleServer> for Gated<T> {
+impl<T: Transport<RoleServer>> Transport<RoleServer> for GatedTransport<T> {
     type Error = T::Error;
 
     fn send(
@@ -92,7 +92,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Gated<T> {
             under_way.lower(&under_way.asked);
         }
         under_way.unread.fetch_add(1, Ordering::Relaxed);
-        let unread = Unread(under_way);
+        let unread = UnreadAnswer(under_way);
         let sending = self.transport.send(item);
         async move {
             let sent = sending.await;

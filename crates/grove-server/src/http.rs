@@ -23,9 +23,9 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service as _;
 
-use crate::connection::{Connection, Open};
+use crate::connection::{ClientConnection, OpenConnections};
+use crate::pending_connections::{PendingConnection, PendingConnections};
 use crate::server::{MAX_MESSAGE, ServeError, Served};
-use crate::strangers::{Stranger, Strangers};
 use crate::token::Token;
 
 /// The path of the protocol's endpoint.
@@ -81,14 +81,14 @@ impl Listening {
     }
 }
 
-type Service = StreamableHttpService<Connection, LocalSessionManager>;
+type Service = StreamableHttpService<ClientConnection, LocalSessionManager>;
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// Serves clients until `ended` is cancelled.
 pub(crate) async fn serve(listening: Listening, served: Served, ended: CancellationToken) {
     let service = service(&listening, served, ended.clone());
     let token = Arc::new(listening.token);
-    let strangers = Arc::<Strangers>::default();
+    let strangers = Arc::<PendingConnections>::default();
     let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let accepted = tokio::select! {
@@ -101,7 +101,7 @@ pub(crate) async fn serve(listening: Listening, served: Served, ended: Cancellat
             continue;
         };
         if connections.available_permits() == 0 {
-            strangers.send_oldest_away();
+            strangers.close_oldest();
         }
         // Without strangers all are clients, and another one waits for one of them.
         let permit = tokio::select! {
@@ -112,13 +112,13 @@ pub(crate) async fn serve(listening: Listening, served: Served, ended: Cancellat
             return;
         };
         let (service, token) = (service.clone(), Arc::clone(&token));
-        let stranger = strangers.arrived();
+        let stranger = strangers.add();
         tokio::spawn(async move {
             tokio::select! {
                 () = talk(stream, service, token, stranger.clone()) => {}
-                () = stranger.unwanted() => {}
+                () = stranger.closed() => {}
             }
-            stranger.leaves();
+            stranger.settle();
             drop(permit);
         });
     }
@@ -141,16 +141,16 @@ fn service(listening: &Listening, served: Served, ended: CancellationToken) -> S
         .with_cancellation_token(ended);
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(SESSION_IDLE);
-    let open = Arc::<Open>::default();
+    let open = Arc::<OpenConnections>::default();
     let connect = move || {
-        Connection::open(&served, &open, MOST_SESSIONS)
+        ClientConnection::open(&served, &open, MOST_SESSIONS)
             .ok_or_else(|| std::io::Error::other("too many conversations are open"))
     };
     StreamableHttpService::new(connect, Arc::new(sessions), config)
 }
 
 /// Everything one client says on one connection. What goes wrong there ends there.
-async fn talk(stream: TcpStream, service: Service, token: Arc<Token>, stranger: Stranger) {
+async fn talk(stream: TcpStream, service: Service, token: Arc<Token>, stranger: PendingConnection) {
     let answering = service_fn(move |request: Request<Incoming>| {
         let (mut service, token) = (service.clone(), Arc::clone(&token));
         let stranger = stranger.clone();
@@ -167,7 +167,7 @@ async fn talk(stream: TcpStream, service: Service, token: Arc<Token>, stranger: 
                 answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
                 return Ok(answer);
             }
-            stranger.leaves();
+            stranger.settle();
             service.call(request).await
         }
     });

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 /// A transport with one message on each line.
 #[derive(Debug)]
-pub(crate) struct Lines<R, W> {
+pub(crate) struct LineTransport<R, W> {
     from: BufReader<R>,
     to: Arc<Mutex<Option<W>>>,
     /// The part of the line that was read so far.
@@ -29,13 +29,13 @@ pub(crate) struct Lines<R, W> {
 }
 
 /// The end of reading a line.
-enum Read {
+enum LineEnd {
     Line,
     TooLong,
     End,
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTransport<R, W> {
     /// Returns a transport for messages of at most `most` bytes.
     pub(crate) fn new(from: R, to: W, most: usize) -> Self {
         Self {
@@ -48,11 +48,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         }
     }
 
-    async fn read_line(&mut self) -> io::Result<Read> {
+    async fn read_line(&mut self) -> io::Result<LineEnd> {
         loop {
             let piece = self.from.fill_buf().await?;
             if piece.is_empty() {
-                return Ok(Read::End);
+                return Ok(LineEnd::End);
             }
             let end = piece.iter().position(|b| *b == b'\n');
             let part = piece.get(..end.unwrap_or(piece.len())).unwrap_or(piece);
@@ -66,7 +66,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
             self.from.consume(taken);
             if end.is_some() {
                 let too_long = std::mem::take(&mut self.too_long);
-                return Ok(if too_long { Read::TooLong } else { Read::Line });
+                return Ok(if too_long {
+                    LineEnd::TooLong
+                } else {
+                    LineEnd::Line
+                });
             }
         }
     }
@@ -81,9 +85,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
                 done?;
             }
             let answer = match self.read_line().await? {
-                Read::End => return Ok(None),
-                Read::TooLong => Some(answer(None, "the message is too long")),
-                Read::Line => {
+                LineEnd::End => return Ok(None),
+                LineEnd::TooLong => Some(answer(None, "the message is too long")),
+                LineEnd::Line => {
                     let read = read(&std::mem::take(&mut self.line));
                     match read {
                         Ok(message) => return Ok(Some(*message)),
@@ -110,7 +114,7 @@ async fn send<W: AsyncWrite + Unpin>(
     to.flush().await
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,

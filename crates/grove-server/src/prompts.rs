@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use grove_catalog::address;
 use grove_catalog::identity::name_key;
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_skills::Look;
-use grove_skills::disclosure::{Call, Disclosure, SessionCell};
+use grove_skills::Discovery;
+use grove_skills::disclosure::{Disclosure, SessionCell, SkillCall};
 use grove_spec::Code;
 use grove_spec::text::{one_line, without_controls};
 use rmcp::ErrorData;
@@ -26,14 +26,14 @@ const WHOLE: &str = "arguments";
 const SKILL_PREFIX: &str = "skill:";
 
 /// A skill that is offered as a prompt.
-struct Offered {
+struct OfferedSkill {
     skill: usize,
     /// The text that a person types to call it.
     typed: String,
 }
 
 /// Returns all skills that are prompts, by the name of the prompt.
-fn all(snapshot: &Snapshot) -> BTreeMap<String, Offered> {
+fn all(snapshot: &Snapshot) -> BTreeMap<String, OfferedSkill> {
     let mut bearers: BTreeMap<String, usize> = BTreeMap::new();
     let offered = |skill: &&Skill| skill.state.is_offered();
     for skill in snapshot.skills.iter().filter(offered) {
@@ -52,7 +52,7 @@ fn all(snapshot: &Snapshot) -> BTreeMap<String, Offered> {
                 snapshot.address(skill)
             };
             let typed = format!("/{name}");
-            (prompt_name(name), Offered { skill: at, typed })
+            (prompt_name(name), OfferedSkill { skill: at, typed })
         })
         .collect()
 }
@@ -127,7 +127,7 @@ pub(crate) fn get(
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
     if name.starts_with(chains::PREFIX) {
-        let look = library.look_with_agents();
+        let look = library.discover_with_agents();
         let offered = chains::offered(&look.snapshot.chains);
         return match offered.get(name) {
             Some(chain) => chains::get(chain, given),
@@ -135,9 +135,9 @@ pub(crate) fn get(
         };
     }
     if !name.starts_with(agents::PREFIX) {
-        return of_skill(library, &library.look(), session, name, given);
+        return of_skill(library, &library.discover(), session, name, given);
     }
-    let look = library.look_with_agents();
+    let look = library.discover_with_agents();
     let offered = agents::offered(&look.snapshot.agents);
     match offered.get(name) {
         Some(agent) => agents::get(library, &look, &agent.name, given),
@@ -159,7 +159,7 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> ErrorData
 /// Returns the text of a skill, through the same activation as `/name arguments`.
 fn of_skill(
     library: &ServedLibrary,
-    look: &Look,
+    look: &Discovery,
     session: &SessionCell,
     name: &str,
     given: Option<&JsonObject>,
@@ -174,14 +174,14 @@ fn of_skill(
         return Err(unread.unwrap_or_else(|| unknown(name, all.keys())));
     };
     let words = words(skill, given).map_err(invalid)?;
-    let call = Call {
+    let call = SkillCall {
         typed: &offered.typed,
         words: &words,
         // A person who calls a skill wants its text, even if the model was given it before.
         again: true,
     };
-    let activate = |look: &Look| Disclosure::in_memory(look, session).activate(&call);
-    let activated = library.steady_from(look, activate);
+    let activate = |look: &Discovery| Disclosure::in_memory(look, session).activate(&call);
+    let activated = library.fresh_from(look, activate);
     let activated = activated.map_err(|error| invalid(explain(&error, name)))?;
     let text = without_controls(&activated.text).into_owned();
     let mut result = GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]);

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use grove_catalog::snapshot::Skill;
 use grove_engine::Engine;
-use grove_skills::{Look, ReadRefusal};
+use grove_skills::{Discovery, ReadRefusal};
 use grove_spec::text::one_line;
 use rmcp::ErrorData;
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
@@ -13,7 +13,7 @@ use crate::mime::kind_of;
 use crate::pages;
 use crate::served_library::ServedLibrary;
 use crate::skill_paths::{OWN_FILE, SkillPaths, uri};
-use crate::work::Work;
+use crate::work::WorkHandle;
 
 /// The largest file that is served, in bytes: for a larger one a client can read the file itself.
 pub(crate) const MAX_FILE: u64 = 4 << 20;
@@ -26,10 +26,10 @@ const ATTEMPTS: usize = 3;
 
 /// Returns a page of resources after a skill's path, and the cursor of the next page.
 pub(crate) fn list(
-    look: &Look,
+    look: &Discovery,
     paths: &SkillPaths,
     after: Option<&str>,
-    work: &Work,
+    work: &WorkHandle,
 ) -> (Vec<Resource>, Option<String>) {
     let mut resources = Vec::new();
     let mut rest = paths.after(after).peekable();
@@ -64,7 +64,7 @@ fn own_file(path: &str, skill: &Skill) -> Resource {
 }
 
 /// Returns the files beside a skill's own; a folder that cannot be listed gives none.
-fn other_files(look: &Look, path: &str, skill: &Skill) -> Vec<Resource> {
+fn other_files(look: &Discovery, path: &str, skill: &Skill) -> Vec<Resource> {
     let found = look.sources.skills.resources(&look.snapshot, skill);
     let names = found.unwrap_or_default().names;
     let files = names.iter().filter(|name| !name.ends_with('/'));
@@ -122,7 +122,7 @@ fn unknown(uri: &str) -> ErrorData {
 pub(crate) fn read(library: &ServedLibrary, wanted: &str) -> Result<ResourceContents, ErrorData> {
     let unknown = || unknown(wanted);
     for _ in 0..ATTEMPTS {
-        let look = library.look();
+        let look = library.discover();
         let (snapshot, sources) = (&look.snapshot, &look.sources.skills);
         let paths = library.paths(snapshot);
         let (at, file) = paths.file(wanted).ok_or_else(unknown)?;

@@ -12,10 +12,13 @@ use grove_catalog::hosts::{self, Host};
 use grove_catalog::snapshot::Snapshot;
 use grove_skills::live::LiveLibrary;
 use grove_skills::search::{SearchAudience, SearchQuery, Searcher, anything_fits};
-use grove_skills::{Library, Look, LookAgain as _, Parts, Request, Unsteady, View, host_lists};
+use grove_skills::{
+    Discovery, DiscoveryParts, DiscoveryRequest, DiscoveryView, Library, Rediscover as _,
+    StaleRead, host_lists,
+};
 use tokio::sync::watch;
 
-use crate::changes::{self, Changes, Seen};
+use crate::changes::{self, Changes, SeenDigests};
 use crate::skill_paths::SkillPaths;
 use crate::tools::ListedByHost;
 
@@ -23,7 +26,7 @@ use crate::tools::ListedByHost;
 #[derive(Debug)]
 pub(crate) struct ServedLibrary {
     live: LiveLibrary,
-    seen: Arc<watch::Sender<Seen>>,
+    seen: Arc<watch::Sender<SeenDigests>>,
     /// The index of the last snapshot, which all connections share.
     searcher: Mutex<Searcher>,
     /// The paths of the last snapshot, kept because most requests see the same one.
@@ -35,8 +38,8 @@ pub(crate) struct ServedLibrary {
 impl ServedLibrary {
     pub(crate) fn new(live: LiveLibrary) -> Self {
         let subscription = live.subscribe();
-        let look = live.latest_look();
-        let seen = Seen::of(&look.snapshot, look.request.parts);
+        let look = live.latest_discovery();
+        let seen = SeenDigests::of(&look.snapshot, look.request.parts);
         let seen = Arc::new(watch::Sender::new(seen));
         changes::follow(subscription, Arc::clone(&seen));
         Self {
@@ -49,32 +52,33 @@ impl ServedLibrary {
     }
 
     /// Looks at the library, and announces a change to those that wait for one.
-    pub(crate) fn look(&self) -> Look {
-        let look = self.live.look();
+    pub(crate) fn discover(&self) -> Discovery {
+        let look = self.live.discover();
         changes::saw(&self.seen, &look.snapshot, look.request.parts);
         look
     }
 
     /// Looks at agents and chains too, as do all looks after this; they are left out before since most clients need none.
-    pub(crate) fn look_with_agents(&self) -> Look {
-        if !self.live.latest_look().request.parts.agents {
-            self.live.with(|library| library.look_for(Parts::ALL));
+    pub(crate) fn discover_with_agents(&self) -> Discovery {
+        if !self.live.latest_discovery().request.parts.agents {
+            self.live
+                .with(|library| library.set_parts(DiscoveryParts::ALL));
         }
-        self.look()
+        self.discover()
     }
 
     /// Runs `act` with a look, and again with a new look while a file turns out to have changed since.
-    pub(crate) fn steady_from<T, E: Unsteady>(
+    pub(crate) fn fresh_from<T, E: StaleRead>(
         &self,
-        look: &Look,
-        act: impl FnMut(&Look) -> Result<T, E>,
+        look: &Discovery,
+        act: impl FnMut(&Discovery) -> Result<T, E>,
     ) -> Result<T, E> {
-        (&self.live).steady_from(look, act)
+        (&self.live).fresh_from(look, act)
     }
 
     /// Returns the skills that match words, listed as in a catalog, the best first, at most `limit`; only those that a
     /// model may have.
-    pub(crate) fn find(&self, look: &Look, words: &str, limit: usize) -> String {
+    pub(crate) fn find(&self, look: &Discovery, words: &str, limit: usize) -> String {
         let query = SearchQuery {
             text: words,
             limit,
@@ -96,34 +100,34 @@ impl ServedLibrary {
     }
 
     /// Returns the skills that a known host lists to its model itself; none for any other client.
-    pub(crate) fn listed_by(&self, client: Option<&str>, look: &Look) -> ListedByHost {
+    pub(crate) fn listed_by(&self, client: Option<&str>, look: &Discovery) -> ListedByHost {
         let Some(host) = client.and_then(hosts::by_mcp_client) else {
             return ListedByHost::default();
         };
-        let theirs = self.look_of(&host, look);
+        let theirs = self.discover_for_host(&host, look);
         ListedByHost {
-            addresses: host_lists::told_by_host(&look.snapshot, &theirs, &host),
+            addresses: host_lists::listed_by_host(&look.snapshot, &theirs, &host),
             title: host.title,
         }
     }
 
     /// Returns the skills that a person can call by name in a known host without this server; none for any other client.
-    pub(crate) fn called_in(&self, client: Option<&str>, look: &Look) -> BTreeSet<usize> {
+    pub(crate) fn called_in(&self, client: Option<&str>, look: &Discovery) -> BTreeSet<usize> {
         let host = client.and_then(hosts::by_mcp_client);
         let called = host.map(|host| {
-            let theirs = self.look_of(&host, look);
+            let theirs = self.discover_for_host(&host, look);
             host_lists::called_in_host(&look.snapshot, &theirs)
         });
         called.unwrap_or_default()
     }
 
     /// Returns the skills that a host finds in the same folders.
-    fn look_of(&self, host: &Host, look: &Look) -> Look {
+    fn discover_for_host(&self, host: &Host, look: &Discovery) -> Discovery {
         let mut libraries = locked(&self.hosts);
         let library = libraries.entry(host.name.clone()).or_insert_with(|| {
-            let request = Request {
-                view: View::Host(host.name.clone()),
-                ..Request::default()
+            let request = DiscoveryRequest {
+                view: DiscoveryView::Host(host.name.clone()),
+                ..DiscoveryRequest::default()
             };
             Library::new((*look.world.environment).clone(), request)
         });

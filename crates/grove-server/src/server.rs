@@ -8,10 +8,10 @@ use rmcp::service::{QuitReason, ServerInitializeError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::{Connection, Open};
-use crate::gate::Gated;
+use crate::connection::{ClientConnection, OpenConnections};
+use crate::gate::GatedTransport;
 use crate::http::{self, HttpOptions, Listening};
-use crate::lines::Lines;
+use crate::lines::LineTransport;
 use crate::served_library::ServedLibrary;
 
 /// The longest message that is read, in bytes.
@@ -92,10 +92,11 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let transport = Lines::new(from, to, MAX_MESSAGE);
-        let connection = Connection::open(&self.served, &Arc::<Open>::default(), 1);
+        let transport = LineTransport::new(from, to, MAX_MESSAGE);
+        let connection =
+            ClientConnection::open(&self.served, &Arc::<OpenConnections>::default(), 1);
         let connection = connection.ok_or(ServeError::Broken)?.beside_host();
-        let served = match rmcp::serve_server(connection, Gated::new(transport)).await {
+        let served = match rmcp::serve_server(connection, GatedTransport::new(transport)).await {
             Ok(served) => served,
             // A client may close the connection before it has sent anything.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use grove_catalog::snapshot::Skill;
-use grove_skills::Look;
+use grove_skills::Discovery;
 use grove_spec::skill::is_standard_name;
 use rmcp::ErrorData;
 use rmcp::model::JsonObject;
@@ -19,7 +19,7 @@ use crate::pages;
 use crate::resources::MAX_FILE;
 use crate::served_library::ServedLibrary;
 use crate::skill_paths::{OWN_FILE, uri};
-use crate::work::Work;
+use crate::work::WorkHandle;
 
 /// The extension's name in the capabilities.
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/skills";
@@ -43,7 +43,7 @@ const FRESH_MS: u64 = 5_000;
 pub(crate) fn list(
     library: &ServedLibrary,
     params: Option<&Value>,
-    work: &Work,
+    work: &WorkHandle,
 ) -> Result<Value, ErrorData> {
     let cursor = params.and_then(|params| params.get("cursor"));
     let after = match cursor {
@@ -51,7 +51,7 @@ pub(crate) fn list(
         Some(Value::String(cursor)) => Some(pages::parse(cursor)?),
         Some(_) => return Err(ErrorData::invalid_params("`cursor` is not text", None)),
     };
-    let look = library.look();
+    let look = library.discover();
     let paths = library.paths(&look.snapshot);
     let (mut skills, mut left_out, mut bytes, mut last) = (Vec::new(), Vec::new(), 0, None);
     let mut rest = paths.after(after.as_deref()).peekable();
@@ -88,7 +88,7 @@ pub(crate) fn list(
 pub(crate) fn get(
     library: &ServedLibrary,
     params: Option<&Value>,
-    work: &Work,
+    work: &WorkHandle,
 ) -> Result<Value, ErrorData> {
     let invalid = |message: String| ErrorData::invalid_params(message, None);
     let wanted = match params.and_then(|params| params.get("uri")) {
@@ -96,7 +96,7 @@ pub(crate) fn get(
         None | Some(Value::Null) => return Err(invalid("`uri` is missing".to_owned())),
         Some(_) => return Err(invalid("`uri` is not text".to_owned())),
     };
-    let look = library.look();
+    let look = library.discover();
     let paths = library.paths(&look.snapshot);
     let Some((path, at)) = paths.skill(wanted) else {
         return Err(invalid(format!("no skill is served at {wanted}")));
@@ -116,12 +116,17 @@ fn complete(mut result: JsonObject) -> Value {
     Value::Object(result)
 }
 
-struct Entry {
+struct IndexedSkill {
     json: Value,
     bytes: u64,
 }
 
-fn entry(look: &Look, path: &str, at: usize, work: &Work) -> Result<Entry, &'static str> {
+fn entry(
+    look: &Discovery,
+    path: &str,
+    at: usize,
+    work: &WorkHandle,
+) -> Result<IndexedSkill, &'static str> {
     let (snapshot, sources) = (&look.snapshot, &look.sources.skills);
     let skill = snapshot.skills.get(at).ok_or("it is gone")?;
     let own = sources.read(skill).ok_or("it is changing")?;
@@ -153,7 +158,7 @@ fn entry(look: &Look, path: &str, at: usize, work: &Work) -> Result<Entry, &'sta
         "frontmatter": frontmatter,
         "resources": files,
     });
-    Ok(Entry { json, bytes })
+    Ok(IndexedSkill { json, bytes })
 }
 
 /// Checks that the frontmatter has a description and a name in the standard's form, as the standard demands.

@@ -47,11 +47,11 @@ fn into_result(answer: SubagentAnswer) -> CallToolResult {
 
 /// The calls of one connection that are under way.
 #[derive(Debug, Default)]
-pub(crate) struct UnderWay(Mutex<BTreeMap<String, CallState>>);
+pub(crate) struct RunningCalls(Mutex<BTreeMap<String, CallProgress>>);
 
 /// The progress of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum CallState {
+enum CallProgress {
     /// The call has begun, and its outcome is not known yet.
     Begun,
     /// The call waits for a run that stops with it.
@@ -60,8 +60,8 @@ enum CallState {
     Cancelled,
 }
 
-impl UnderWay {
-    fn calls(&self) -> MutexGuard<'_, BTreeMap<String, CallState>> {
+impl RunningCalls {
+    fn calls(&self) -> MutexGuard<'_, BTreeMap<String, CallProgress>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -69,9 +69,9 @@ impl UnderWay {
     pub(crate) fn cancel(&self, call: &RequestId) -> Option<String> {
         let mut calls = self.calls();
         let state = calls.get_mut(&call.to_string())?;
-        match std::mem::replace(state, CallState::Cancelled) {
-            CallState::Awaits(run) => Some(run),
-            CallState::Begun | CallState::Cancelled => None,
+        match std::mem::replace(state, CallProgress::Cancelled) {
+            CallProgress::Awaits(run) => Some(run),
+            CallProgress::Begun | CallProgress::Cancelled => None,
         }
     }
 
@@ -79,33 +79,33 @@ impl UnderWay {
     fn awaits(&self, call: &str, run: &str) -> bool {
         let mut calls = self.calls();
         let state = calls.get_mut(call);
-        let is_cancelled = state.as_deref() == Some(&CallState::Cancelled);
+        let is_cancelled = state.as_deref() == Some(&CallProgress::Cancelled);
         if let Some(state) = state {
-            *state = CallState::Awaits(run.to_owned());
+            *state = CallProgress::Awaits(run.to_owned());
         }
         is_cancelled
     }
 }
 
 /// A guard that keeps a call under way until it is dropped.
-struct Entered<'a> {
-    under_way: &'a UnderWay,
+struct RunningCall<'a> {
+    under_way: &'a RunningCalls,
     call: String,
 }
 
-impl<'a> Entered<'a> {
-    fn new(under_way: &'a UnderWay, call: &RequestId) -> Self {
+impl<'a> RunningCall<'a> {
+    fn new(under_way: &'a RunningCalls, call: &RequestId) -> Self {
         let call = call.to_string();
-        under_way.calls().insert(call.clone(), CallState::Begun);
+        under_way.calls().insert(call.clone(), CallProgress::Begun);
         Self { under_way, call }
     }
 }
 
-impl Drop for Entered<'_> {
+impl Drop for RunningCall<'_> {
     fn drop(&mut self) {
         let mut calls = self.under_way.calls();
         // A cancellation may arrive after this, and it has to find the run here.
-        if !matches!(calls.get(&self.call), Some(CallState::Awaits(_))) {
+        if !matches!(calls.get(&self.call), Some(CallProgress::Awaits(_))) {
             calls.remove(&self.call);
         }
     }
@@ -131,7 +131,7 @@ pub(crate) fn tool() -> Tool {
 /// Answers a call of the tool.
 pub(crate) async fn answer(
     engine: &Arc<Engine>,
-    under_way: &UnderWay,
+    under_way: &RunningCalls,
     arguments: Option<JsonObject>,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
@@ -143,7 +143,7 @@ pub(crate) async fn answer(
         arguments,
     };
     let begun = Instant::now();
-    let entered = Entered::new(under_way, &context.id);
+    let entered = RunningCall::new(under_way, &context.id);
     let calling = Arc::clone(engine);
     // What was begun is finished, whether or not anybody still listens: a run that was submitted has to be known by name.
     let called = blocking(move || calling.subagent(&call)).await?;

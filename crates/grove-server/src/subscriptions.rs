@@ -32,9 +32,9 @@ pub(crate) type Stamp = Option<Digest>;
 
 /// The resources that one connection has subscribed to, each with its last digest.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wanted(Arc<Mutex<BTreeMap<String, Stamp>>>);
+pub(crate) struct SubscribedResources(Arc<Mutex<BTreeMap<String, Stamp>>>);
 
-impl Wanted {
+impl SubscribedResources {
     fn stamps(&self) -> MutexGuard<'_, BTreeMap<String, Stamp>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -104,7 +104,7 @@ pub(crate) fn stamp(served: &Served, uri: &str) -> Stamp {
 /// Waits until some resources have changed, and returns those; none when nothing will ever change again.
 pub(crate) async fn next(
     served: &Served,
-    wanted: &Wanted,
+    wanted: &SubscribedResources,
     changes: &mut Changes,
 ) -> Option<Vec<String>> {
     let mut version = None;
@@ -137,7 +137,7 @@ pub(crate) async fn next(
 pub(crate) async fn tell(
     peer: Peer<RoleServer>,
     served: Served,
-    wanted: Wanted,
+    wanted: SubscribedResources,
     ended: CancellationToken,
 ) {
     let mut changes = served.library.changes();
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_client_wants_no_more_than_it_may() {
-        let wanted = Wanted::default();
+        let wanted = SubscribedResources::default();
         assert_eq!(wanted.add("run://0", None).ok(), Some(true));
         for number in 1..MOST {
             assert_eq!(

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use grove_catalog::catalog::{CatalogBudget, CatalogStyle};
-use grove_skills::Look;
+use grove_skills::Discovery;
 use grove_skills::disclosure::{
-    Activated, Call, CatalogOptions, ConversationCatalog, Disclosure, SessionCell,
+    ActivationResult, CatalogOptions, ConversationCatalog, Disclosure, SessionCell, SkillCall,
 };
 use grove_spec::text::{counted, one_line, without_controls};
 use grove_spec::{Code, Diagnostic};
@@ -96,16 +96,16 @@ fn object(value: Value) -> JsonObject {
 #[serde(default)]
 pub(crate) struct SkillRequest {
     name: Option<String>,
-    action: Option<Action>,
+    action: Option<SkillAction>,
     query: Option<String>,
-    arguments: Words,
+    arguments: ArgumentWords,
     again: bool,
     limit: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Action {
+enum SkillAction {
     Activate,
     Expand,
     Collapse,
@@ -115,12 +115,12 @@ enum Action {
 /// Arguments as a list, or as the one text that models like to send instead.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Words {
+enum ArgumentWords {
     List(Vec<String>),
     One(String),
 }
 
-impl Default for Words {
+impl Default for ArgumentWords {
     fn default() -> Self {
         Self::List(Vec::new())
     }
@@ -156,10 +156,10 @@ impl SkillRequest {
     pub(crate) fn answer(
         self,
         library: &ServedLibrary,
-        look: &Look,
+        look: &Discovery,
         session: &SessionCell,
     ) -> Result<String, String> {
-        let searching = matches!(self.action, Some(Action::Search))
+        let searching = matches!(self.action, Some(SkillAction::Search))
             || (self.action.is_none() && self.name.is_none());
         if searching {
             let words = self
@@ -173,26 +173,27 @@ impl SkillRequest {
         // A leading slash is the form in which people call a skill; here the caller is a model, even if it writes one.
         let typed = name.trim().trim_start_matches('/');
         let words = match self.arguments {
-            Words::List(words) => words,
-            Words::One(text) if text.is_empty() => Vec::new(),
-            Words::One(text) => vec![text],
+            ArgumentWords::List(words) => words,
+            ArgumentWords::One(text) if text.is_empty() => Vec::new(),
+            ArgumentWords::One(text) => vec![text],
         };
         let disclosure = Disclosure::in_memory(look, session);
         let done = match self.action {
-            None | Some(Action::Activate | Action::Search) => {
-                let call = Call {
+            None | Some(SkillAction::Activate | SkillAction::Search) => {
+                let call = SkillCall {
                     typed,
                     words: &words,
                     again: self.again,
                 };
-                let activate = |look: &Look| Disclosure::in_memory(look, session).activate(&call);
-                library.steady_from(look, activate).map(with_notes)
+                let activate =
+                    |look: &Discovery| Disclosure::in_memory(look, session).activate(&call);
+                library.fresh_from(look, activate).map(with_notes)
             }
-            Some(Action::Expand) => {
+            Some(SkillAction::Expand) => {
                 let expanded = disclosure.expand(typed);
                 expanded.map(|expanded| expanded.text)
             }
-            Some(Action::Collapse) => {
+            Some(SkillAction::Collapse) => {
                 let collapsed = disclosure.collapse(typed);
                 collapsed.map(|collapsed| {
                     let what = one_line(&collapsed.key);
@@ -209,7 +210,7 @@ impl SkillRequest {
 }
 
 /// Returns the text for the model, with notes on arguments that were not used.
-fn with_notes(activated: Activated) -> String {
+fn with_notes(activated: ActivationResult) -> String {
     let mut text = activated.text;
     let unused = |finding: &&Diagnostic| finding.code == Code::ArgumentsUnused;
     for finding in activated.diagnostics.iter().filter(unused) {
@@ -222,7 +223,7 @@ impl SkillsRequest {
     /// Returns the catalog of a connection's session, or the changes in it.
     pub(crate) fn answer(
         self,
-        look: &Look,
+        look: &Discovery,
         session: &SessionCell,
         known: ListedByHost,
     ) -> Result<String, String> {
@@ -296,8 +297,8 @@ mod tests {
         let words = |arguments: Value| {
             let read = read::<SkillRequest>(Some(object(json!({ "arguments": arguments }))));
             read.map(|request| match request.arguments {
-                Words::List(words) => words.join("|"),
-                Words::One(text) => text,
+                ArgumentWords::List(words) => words.join("|"),
+                ArgumentWords::One(text) => text,
             })
         };
         assert_eq!(words(json!(["a", "b c"])), Ok("a|b c".to_owned()));

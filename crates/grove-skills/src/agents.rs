@@ -11,17 +11,17 @@ use grove_spec::{Code, Diagnostic, Severity};
 
 use crate::agent_overrides::LoadedOverrides;
 use crate::definition_files::{
-    Bounds, DefinitionFile, DefinitionMemory, FileKind, FoundDefinitions,
+    DefinitionFile, DefinitionFileKind, DefinitionMemory, FoundDefinitions, ReadBounds,
 };
 use crate::planning::{self, PlannedRoot};
-use crate::request::View;
+use crate::request::DiscoveryView;
 use crate::world::World;
 
 /// Folder levels in which a host's own folders are looked through.
 const HOST_DEPTH: usize = 64;
 
 /// The way agent files are recognised and read.
-pub(crate) const AGENT_FILES: FileKind<ParsedAgent> = FileKind {
+pub(crate) const AGENT_FILES: DefinitionFileKind<ParsedAgent> = DefinitionFileKind {
     noun: "agent",
     wanted: |format| match format {
         AgentFormat::Codex => |name| AgentFormat::Codex.takes(name),
@@ -37,7 +37,7 @@ pub(crate) const AGENT_FILES: FileKind<ParsedAgent> = FileKind {
 };
 
 /// The same for a host that takes a file without frontmatter for an agent.
-const BARE_FILES: FileKind<ParsedAgent> = FileKind {
+const BARE_FILES: DefinitionFileKind<ParsedAgent> = DefinitionFileKind {
     parse: |format, _, bytes, named| {
         let found = if format.is_markdown() {
             formats::read_bare(bytes, format)
@@ -52,7 +52,7 @@ const BARE_FILES: FileKind<ParsedAgent> = FileKind {
 };
 
 /// The same for a host that repairs frontmatter by quotes alone.
-const QUOTED_FILES: FileKind<ParsedAgent> = FileKind {
+const QUOTED_FILES: DefinitionFileKind<ParsedAgent> = DefinitionFileKind {
     parse: |format, _, bytes, _| {
         let found = formats::read_quoted(bytes, format).into_iter();
         found.map(|found| (found.member, found.parsed)).collect()
@@ -61,7 +61,7 @@ const QUOTED_FILES: FileKind<ParsedAgent> = FileKind {
 };
 
 /// The same for a host that repairs no frontmatter.
-const STRICT_FILES: FileKind<ParsedAgent> = FileKind {
+const STRICT_FILES: DefinitionFileKind<ParsedAgent> = DefinitionFileKind {
     parse: |format, _, bytes, _| {
         let found = formats::read_strict(bytes, format).into_iter();
         found.map(|found| (found.member, found.parsed)).collect()
@@ -70,21 +70,21 @@ const STRICT_FILES: FileKind<ParsedAgent> = FileKind {
 };
 
 /// Looks for agents in the roots of a view.
-pub(crate) fn look(
+pub(crate) fn discover(
     world: &World,
-    view: &View,
+    view: &DiscoveryView,
     memory: Option<&mut DefinitionMemory<ParsedAgent>>,
 ) -> FoundDefinitions<ParsedAgent> {
     let limits = &world.definition_settings(view).settings.limits;
     let plan = planning::plan(EntryKind::Agents, world, view);
     let max_bytes = limits.file_bytes.value;
     let Some(rules) = host_rules(view) else {
-        let bounds = Bounds {
+        let bounds = ReadBounds {
             max_bytes,
             max_depth: limits.group_depth.count(),
             folders: FoldersEntered::Grove,
         };
-        return AGENT_FILES.look(plan, bounds, |_| false, memory);
+        return AGENT_FILES.discover(plan, bounds, |_| false, memory);
     };
     let files = match rules.frontmatter {
         FrontmatterReading::Quoting => &QUOTED_FILES,
@@ -92,20 +92,20 @@ pub(crate) fn look(
         FrontmatterReading::Grove if rules.without_frontmatter => &BARE_FILES,
         FrontmatterReading::Grove => &AGENT_FILES,
     };
-    let bounds = Bounds {
+    let bounds = ReadBounds {
         max_bytes,
         max_depth: HOST_DEPTH,
         folders: rules.folders,
     };
     // A host that looks in the shared folder has no root of its own in it.
     let is_shared = |planned: &PlannedRoot| planned.root.path.ends_with(planning::SHARED);
-    files.look(plan, bounds, is_shared, memory)
+    files.discover(plan, bounds, is_shared, memory)
 }
 
 /// Decides the state of every agent that was found.
 pub(crate) fn resolve(
     world: &World,
-    view: &View,
+    view: &DiscoveryView,
     found: FoundDefinitions<ParsedAgent>,
     overrides: LoadedOverrides,
 ) -> Agents {
@@ -120,7 +120,7 @@ pub(crate) fn resolve(
     diagnostics.extend(overrides.diagnostics);
     let layers = &overrides.layers;
     let mut agents = resolve_with(roots, candidates, layers, diagnostics);
-    if *view == View::Own {
+    if *view == DiscoveryView::Own {
         let unknown = agents.unknown_overrides(layers);
         agents.diagnostics.extend(unknown);
     }
@@ -131,15 +131,15 @@ pub(crate) fn resolve(
 
 /// The agents that another host would have, in a world that was found; nothing where its rules are not known.
 pub fn of_host(world: &World, host: &str) -> Agents {
-    let view = View::Host(host.to_owned());
-    let found = look(world, &view, None);
+    let view = DiscoveryView::Host(host.to_owned());
+    let found = discover(world, &view, None);
     resolve(world, &view, found, LoadedOverrides::default())
 }
 
-fn host_rules(view: &View) -> Option<AgentRules> {
+fn host_rules(view: &DiscoveryView) -> Option<AgentRules> {
     match view {
-        View::Host(name) => AgentRules::by_name(name),
-        View::Own | View::Folders(_) => None,
+        DiscoveryView::Host(name) => AgentRules::by_name(name),
+        DiscoveryView::Own | DiscoveryView::Folders(_) => None,
     }
 }
 

@@ -26,21 +26,21 @@ const MAX_CACHE_FILES: usize = 256;
 
 /// A file's content and when it was read.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
+pub(crate) struct CachedFile {
     pub(crate) stamp: Stamp,
     pub(crate) read_at: i64,
     /// The byte limit it was read under: a larger file was cut or refused by it.
     pub(crate) limit: u64,
     pub(crate) content: Arc<SkillContent>,
     /// The place where a walk met it; none before the first walk.
-    pub(crate) met: Option<Met>,
+    pub(crate) walk_place: Option<WalkPlace>,
     /// Its bytes, kept where a last good version may have to be given back.
     pub(crate) text: Option<Arc<[u8]>>,
 }
 
 /// The place where a walk met a file.
 #[derive(Debug, Clone)]
-pub(crate) struct Met {
+pub(crate) struct WalkPlace {
     pub(crate) path: Arc<str>,
     pub(crate) place: FileLayout,
     pub(crate) links: u32,
@@ -50,9 +50,9 @@ pub(crate) struct Met {
 /// The files of one root.
 #[derive(Debug, Default)]
 pub(crate) struct RootCache {
-    memory: Vec<Known>,
+    memory: Vec<CachedFile>,
     /// The index of `memory` by file identity.
-    places: Places,
+    places: InodeIndex,
     /// The files in `memory` that declare children, in order.
     declaring: Vec<usize>,
     disk: Option<DiskCache>,
@@ -91,7 +91,7 @@ impl RootCache {
     }
 
     /// The content of a file that has not changed since it was read; the hint says where to look first.
-    pub(crate) fn get(&self, stamp: &Stamp, hint: &mut usize) -> Option<Known> {
+    pub(crate) fn get(&self, stamp: &Stamp, hint: &mut usize) -> Option<CachedFile> {
         if self.memory.is_empty() {
             return self.disk.as_ref()?.get(stamp, hint);
         }
@@ -116,7 +116,7 @@ impl RootCache {
     }
 
     /// The file at an index of the memory.
-    pub(crate) fn at(&self, place: usize) -> Option<&Known> {
+    pub(crate) fn at(&self, place: usize) -> Option<&CachedFile> {
         self.memory.get(place)
     }
 
@@ -142,9 +142,14 @@ impl RootCache {
     /// Takes what a walk found, in its order, in place of what was known before.
     ///
     /// Some files count as declaring children although they do not say so now: their last good version does.
-    pub(crate) fn replace(&mut self, all: Vec<Known>, any_read: bool, also_declaring: &[usize]) {
+    pub(crate) fn replace(
+        &mut self,
+        all: Vec<CachedFile>,
+        any_read: bool,
+        also_declaring: &[usize],
+    ) {
         let stale = self.stale || any_read || all.len() != self.len();
-        let declares = |known: &Known| {
+        let declares = |known: &CachedFile| {
             let keys = known.content.tree_keys();
             keys.is_some_and(|keys| keys.children.is_some())
         };
@@ -184,9 +189,9 @@ pub(crate) fn file_for(cache: &Path, root: &Path) -> PathBuf {
 
 /// The index of files by identity; made at the first query, which comes when a file is not at the expected place.
 #[derive(Debug, Default)]
-struct Places(OnceLock<HashMap<FileId, usize, BuildHasherDefault<InodeHasher>>>);
+struct InodeIndex(OnceLock<HashMap<FileId, usize, BuildHasherDefault<InodeHasher>>>);
 
-impl Places {
+impl InodeIndex {
     fn find(&self, all: impl Iterator<Item = FileId>, id: FileId) -> Option<usize> {
         let index = || all.enumerate().map(|(at, id)| (id, at)).collect();
         self.0.get_or_init(index).get(&id).copied()
@@ -235,7 +240,7 @@ const ROW: usize = column::COUNT * 8;
 const RECORD_HEADER: usize = 1 + 16 + 1 + 32 + 4 + 4;
 const NONE: u32 = u32::MAX;
 
-fn encode(all: &[Known]) -> Vec<u8> {
+fn encode(all: &[CachedFile]) -> Vec<u8> {
     let mut rows = Vec::with_capacity(all.len() * ROW);
     let mut records = Vec::with_capacity(all.len() * 512);
     let mut count: u32 = 0;
@@ -306,7 +311,7 @@ struct DiskCache {
     start: usize,
     count: usize,
     /// The rows of the files, by identity.
-    places: Places,
+    places: InodeIndex,
 }
 
 impl DiskCache {
@@ -320,11 +325,11 @@ impl DiskCache {
             bytes: Arc::new(bytes),
             start,
             count,
-            places: Places::default(),
+            places: InodeIndex::default(),
         })
     }
 
-    fn get(&self, stamp: &Stamp, hint: &mut usize) -> Option<Known> {
+    fn get(&self, stamp: &Stamp, hint: &mut usize) -> Option<CachedFile> {
         let row = if self.id(*hint) == Some(stamp.id) {
             *hint
         } else {
@@ -346,7 +351,7 @@ impl DiskCache {
             .flatten()
     }
 
-    fn known(&self, row: usize, stamp: &Stamp) -> Option<Known> {
+    fn known(&self, row: usize, stamp: &Stamp) -> Option<CachedFile> {
         let size = self.number(row, column::SIZE)?;
         let times = (
             self.number(row, column::MTIME)?.cast_signed(),
@@ -363,12 +368,12 @@ impl DiskCache {
         let start = self.start + self.count * ROW + (place & 0xffff_ffff) as usize;
         let end = start.checked_add((place >> 32) as usize)?;
         let content = self.content(start, end, size)?;
-        Some(Known {
+        Some(CachedFile {
             stamp: *stamp,
             read_at,
             limit: self.number(row, column::LIMIT)?,
             content: Arc::new(content),
-            met: None,
+            walk_place: None,
             text: None,
         })
     }
@@ -421,7 +426,7 @@ mod tests {
 
     use super::*;
 
-    fn known(inode: u64, text: &str) -> Known {
+    fn known(inode: u64, text: &str) -> CachedFile {
         let stamp = Stamp {
             id: FileId { device: 1, inode },
             size: text.len() as u64,
@@ -435,12 +440,12 @@ mod tests {
             stamp.size,
             parse_bytes(text.as_bytes()),
         );
-        Known {
+        CachedFile {
             stamp,
             read_at: 1_000_000_000,
             limit: 7 * inode,
             content: Arc::new(content),
-            met: None,
+            walk_place: None,
             text: None,
         }
     }
@@ -449,7 +454,7 @@ mod tests {
     fn what_is_saved_is_found_again_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("c.bin");
-        let all: Vec<Known> = (0..100)
+        let all: Vec<CachedFile> = (0..100)
             .map(|n| match n % 3 {
                 0 => known(n * 7, &format!("---\nname: n{n}\ndescription: \"x: [y]\"\nmetadata: {{a: {{b: [c]}}}}\n---\n")),
                 1 => known(n * 7, &format!("---\ndescription: d{n}: e\nlicense: MIT\n---\n")),

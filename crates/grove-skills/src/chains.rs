@@ -12,13 +12,13 @@ use grove_spec::chain::{self, ChainFormat, ParsedChain, naming};
 use grove_spec::package::EntryKind;
 use grove_spec::{Code, Diagnostic};
 
-use crate::definition_files::{Bounds, DefinitionMemory, FileKind, FoundDefinitions};
+use crate::definition_files::{DefinitionFileKind, DefinitionMemory, FoundDefinitions, ReadBounds};
 use crate::planning;
-use crate::request::View;
+use crate::request::DiscoveryView;
 use crate::world::World;
 
 /// The way chain files are recognised and read.
-pub(crate) const CHAIN_FILES: FileKind<ParsedChain> = FileKind {
+pub(crate) const CHAIN_FILES: DefinitionFileKind<ParsedChain> = DefinitionFileKind {
     noun: "chain",
     wanted: |_| naming::is_chain_file,
     parse: |_, path, bytes, _| {
@@ -32,23 +32,27 @@ pub(crate) const CHAIN_FILES: FileKind<ParsedChain> = FileKind {
 };
 
 /// Looks for chains in the roots of a view.
-pub(crate) fn look(
+pub(crate) fn discover(
     world: &World,
-    view: &View,
+    view: &DiscoveryView,
     memory: Option<&mut DefinitionMemory<ParsedChain>>,
 ) -> FoundDefinitions<ParsedChain> {
     let limits = &world.definition_settings(view).settings.limits;
-    let bounds = Bounds {
+    let bounds = ReadBounds {
         max_bytes: limits.file_bytes.value,
         max_depth: limits.group_depth.count(),
         folders: FoldersEntered::Grove,
     };
     let plan = planning::plan(EntryKind::Chains, world, view);
-    CHAIN_FILES.look(plan, bounds, |_| false, memory)
+    CHAIN_FILES.discover(plan, bounds, |_| false, memory)
 }
 
 /// Decides the state of every chain that was found.
-pub(crate) fn resolve(world: &World, view: &View, found: FoundDefinitions<ParsedChain>) -> Chains {
+pub(crate) fn resolve(
+    world: &World,
+    view: &DiscoveryView,
+    found: FoundDefinitions<ParsedChain>,
+) -> Chains {
     let (planned, candidates, _, of_roots) = found.into_parts();
     let mut diagnostics = world.definition_settings(view).diagnostics.clone();
     diagnostics.extend(of_roots);

@@ -20,7 +20,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::loading::unopened;
 use crate::named_files;
-use crate::planning::{Plan, PlannedRoot};
+use crate::planning::{PlannedRoot, RootPlan};
 use crate::troubles;
 
 /// Files of one kind that are read in one root.
@@ -36,7 +36,7 @@ const NEVER: [&str; 2] = ["node_modules", "skills"];
 const FOREIGN: [&str; 5] = ["SKILL.md", ".git", ".grove", ".pi", ".agents"];
 
 /// The way files of one kind are recognised and read.
-pub(crate) struct FileKind<P> {
+pub(crate) struct DefinitionFileKind<P> {
     /// The noun for what a file defines.
     pub(crate) noun: &'static str,
     /// The test of file names, by the format of a root's files.
@@ -56,11 +56,11 @@ pub(crate) struct FileKind<P> {
 pub(crate) type InFile<P> = Vec<(Option<String>, P)>;
 
 /// A file of a kind as a walk gives it.
-pub(crate) type DefinitionFile<P> = WalkedDocument<Arc<FileContent<P>>>;
+pub(crate) type DefinitionFile<P> = WalkedDocument<Arc<DefinitionFileContent<P>>>;
 
 /// The content of one file.
 #[derive(Debug, Clone)]
-pub(crate) struct FileContent<P> {
+pub(crate) struct DefinitionFileContent<P> {
     digest: Digest,
     size: u64,
     pub(crate) found: InFile<P>,
@@ -70,7 +70,7 @@ pub(crate) struct FileContent<P> {
 
 /// The bounds on reading a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Bounds {
+pub(crate) struct ReadBounds {
     pub(crate) max_bytes: u64,
     pub(crate) max_depth: usize,
     pub(crate) folders: FoldersEntered,
@@ -88,7 +88,7 @@ pub(crate) struct FoundDefinitions<P> {
 }
 
 /// A file as it was seen.
-pub(crate) struct SeenFile {
+pub(crate) struct SeenDefinitionFile {
     /// Its path from the root.
     pub(crate) path: String,
     pub(crate) digest: Digest,
@@ -108,7 +108,7 @@ pub(crate) struct DefinitionsOfRoot<P> {
 /// The memory of a library that looks again and again: the files of one kind.
 #[derive(Debug)]
 pub(crate) struct DefinitionMemory<P> {
-    roots: BTreeMap<(PathBuf, bool), RootMemory<P>>,
+    roots: BTreeMap<(PathBuf, bool), DefinitionRootMemory<P>>,
     /// The roots that were looked in, those that are not there included.
     planned: Vec<PathBuf>,
 }
@@ -150,11 +150,11 @@ impl<P> Default for DefinitionMemory<P> {
 
 /// The memory of one root.
 #[derive(Debug)]
-struct RootMemory<P> {
+struct DefinitionRootMemory<P> {
     /// The files by path, in the version that was read.
-    files: BTreeMap<String, KnownFile<P>>,
+    files: BTreeMap<String, KnownDefinitionFile<P>>,
     /// The way it was looked at; `problems` and `limits` were in the way.
-    look: RootLook,
+    look: RootReadOptions,
     problems: Vec<WalkProblem>,
     limits: LimitsHit,
     /// The folders that were opened, by path below the root.
@@ -163,29 +163,29 @@ struct RootMemory<P> {
 }
 
 #[derive(Debug)]
-struct KnownFile<P> {
+struct KnownDefinitionFile<P> {
     stamp: Stamp,
     read_at: i64,
-    content: Arc<FileContent<P>>,
+    content: Arc<DefinitionFileContent<P>>,
 }
 
 /// The way a root is looked at.
 #[derive(Debug, Clone, PartialEq)]
-struct RootLook {
+struct RootReadOptions {
     planned: PlannedRoot,
     /// Roots in it that are looked at by themselves.
     inner: Vec<String>,
     is_shared: bool,
-    bounds: Bounds,
+    bounds: ReadBounds,
 }
 
-impl<P: Definition + Clone + Send + Sync> FileKind<P> {
+impl<P: Definition + Clone + Send + Sync> DefinitionFileKind<P> {
     /// Looks in the roots of a plan. A folder with roots in it is shared with other things, and so is any other that
     /// `is_shared` names. Files that are remembered are not read again.
-    pub(crate) fn look(
+    pub(crate) fn discover(
         &self,
-        plan: Plan,
-        bounds: Bounds,
+        plan: RootPlan,
+        bounds: ReadBounds,
         is_shared: impl Fn(&PlannedRoot) -> bool,
         mut memory: Option<&mut DefinitionMemory<P>>,
     ) -> FoundDefinitions<P> {
@@ -200,7 +200,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
         let mut roots = Vec::with_capacity(planned.len());
         for planned in &planned {
             let inner = roots_in(planned, &all);
-            let look = RootLook {
+            let look = RootReadOptions {
                 is_shared: !inner.is_empty() || is_shared(planned),
                 planned: planned.clone(),
                 inner,
@@ -208,7 +208,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
             };
             let key = (planned.root.path.clone(), planned.files.is_some());
             let last = known.as_mut().and_then(|known| known.remove(&key));
-            let (found, remembered) = self.look_in_root(look, last, memory.is_some());
+            let (found, remembered) = self.discover_in_root(look, last, memory.is_some());
             roots.push(found);
             if let (Some(memory), Some(root)) = (memory.as_deref_mut(), remembered) {
                 memory.roots.insert(key, root);
@@ -268,27 +268,27 @@ pub(crate) fn roots_in(planned: &PlannedRoot, all: &[PlannedRoot]) -> Vec<String
         .collect()
 }
 
-impl<P: Definition + Clone + Send + Sync> FileKind<P> {
+impl<P: Definition + Clone + Send + Sync> DefinitionFileKind<P> {
     /// The files of one root, for a record of what was seen, with the result of `findings` for each.
     pub(crate) fn seen_files(
         &self,
         planned: &PlannedRoot,
         inner: &[String],
-        bounds: &Bounds,
+        bounds: &ReadBounds,
         findings: fn(&P) -> Vec<String>,
-    ) -> Vec<SeenFile> {
-        let look = RootLook {
+    ) -> Vec<SeenDefinitionFile> {
+        let look = RootReadOptions {
             planned: planned.clone(),
             inner: inner.to_vec(),
             is_shared: !inner.is_empty(),
             bounds: *bounds,
         };
-        let (found, _) = self.look_in_root(look, None, false);
+        let (found, _) = self.discover_in_root(look, None, false);
         let mut seen = Vec::new();
         for candidate in &found.candidates {
             if let Ok(content) = &candidate.content {
                 let files = content.files(&candidate.path);
-                seen.extend(files.map(|(path, digest)| SeenFile {
+                seen.extend(files.map(|(path, digest)| SeenDefinitionFile {
                     path: path.to_owned(),
                     digest: *digest,
                     findings: findings(&content.parsed),
@@ -313,12 +313,12 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
     }
 
     /// Looks in one root; gives back what was found the last time if nothing changed, and what is to be remembered.
-    fn look_in_root(
+    fn discover_in_root(
         &self,
-        look: RootLook,
-        last: Option<RootMemory<P>>,
+        look: RootReadOptions,
+        last: Option<DefinitionRootMemory<P>>,
         remembers: bool,
-    ) -> (Arc<DefinitionsOfRoot<P>>, Option<RootMemory<P>>) {
+    ) -> (Arc<DefinitionsOfRoot<P>>, Option<DefinitionRootMemory<P>>) {
         let planned = &look.planned;
         let path = &planned.root.path;
         let not_in: Vec<&str> = look.inner.iter().map(String::as_str).collect();
@@ -368,7 +368,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
             let folders = walk.folders;
             return (
                 Arc::clone(&last.found),
-                Some(RootMemory { folders, ..last }),
+                Some(DefinitionRootMemory { folders, ..last }),
             );
         }
         let files = remembers.then(|| known_files(&walk, last.as_ref(), read_at));
@@ -382,7 +382,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
             .iter()
             .map(|problem| troubles::problem(path, problem))
             .collect();
-        diagnostics.extend(self.limits_said(path, &limits, &options));
+        diagnostics.extend(self.limit_findings(path, &limits, &options));
         let (found, left_out): (Vec<_>, Vec<_>) = found
             .into_iter()
             .partition(|document| (self.counts)(document, planned.format, look.is_shared));
@@ -402,7 +402,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
             named,
             diagnostics,
         });
-        let memory = files.map(|files| RootMemory {
+        let memory = files.map(|files| DefinitionRootMemory {
             files,
             look,
             problems,
@@ -450,7 +450,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
                 return vec![candidate(None, Err(finding))];
             }
         };
-        let FileContent {
+        let DefinitionFileContent {
             digest,
             size,
             found,
@@ -470,7 +470,7 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
         found.into_iter().map(one).collect()
     }
 
-    fn limits_said(
+    fn limit_findings(
         &self,
         root: &Path,
         hit: &LimitsHit,
@@ -497,19 +497,19 @@ impl<P: Definition + Clone + Send + Sync> FileKind<P> {
                 names(&hit.entries)
             ),
         ];
-        troubles::said_of_limits(root, hit, beyond)
+        troubles::limit_findings(root, hit, beyond)
     }
 }
 
 /// Reads the files of one root, but for those that are known.
 struct ContentReader<'a, P> {
-    kind: &'a FileKind<P>,
+    kind: &'a DefinitionFileKind<P>,
     planned: &'a PlannedRoot,
-    known: Option<&'a BTreeMap<String, KnownFile<P>>>,
+    known: Option<&'a BTreeMap<String, KnownDefinitionFile<P>>>,
 }
 
 impl<P: Send + Sync> DocumentReader for ContentReader<'_, P> {
-    type Item = Arc<FileContent<P>>;
+    type Item = Arc<DefinitionFileContent<P>>;
 
     fn knows_any(&self) -> bool {
         self.known.is_some_and(|known| !known.is_empty())
@@ -532,7 +532,7 @@ impl<P: Send + Sync> DocumentReader for ContentReader<'_, P> {
         if let Some(known) = same {
             return Arc::clone(&known.content);
         }
-        Arc::new(FileContent {
+        Arc::new(DefinitionFileContent {
             digest,
             size: bytes.len() as u64,
             found: (self.kind.parse)(self.planned.format, path, bytes, &named),
@@ -541,9 +541,13 @@ impl<P: Send + Sync> DocumentReader for ContentReader<'_, P> {
     }
 }
 
-impl<P> RootMemory<P> {
+impl<P> DefinitionRootMemory<P> {
     /// Returns true if a walk met the same files, unchanged, at the same paths and nothing else.
-    fn is_met_again(&self, look: &RootLook, walk: &Documents<Arc<FileContent<P>>>) -> bool {
+    fn is_met_again(
+        &self,
+        look: &RootReadOptions,
+        walk: &Documents<Arc<DefinitionFileContent<P>>>,
+    ) -> bool {
         let is_known = |document: &DefinitionFile<P>| {
             let known = self.files.get(&document.path);
             known.is_some_and(|known| {
@@ -562,16 +566,16 @@ impl<P> RootMemory<P> {
 
 /// The files that a walk met, to be remembered.
 fn known_files<P>(
-    walk: &Documents<Arc<FileContent<P>>>,
-    last: Option<&RootMemory<P>>,
+    walk: &Documents<Arc<DefinitionFileContent<P>>>,
+    last: Option<&DefinitionRootMemory<P>>,
     read_at: i64,
-) -> BTreeMap<String, KnownFile<P>> {
+) -> BTreeMap<String, KnownDefinitionFile<P>> {
     let known = |document: &DefinitionFile<P>| {
         let content = document.content.as_ref().ok()?;
         let stamp = document.stamp?;
         let before = last.and_then(|last| last.files.get(&document.path));
         let before = before.filter(|it| it.stamp == stamp && Arc::ptr_eq(&it.content, content));
-        let file = KnownFile {
+        let file = KnownDefinitionFile {
             stamp,
             read_at: before.map_or(read_at, |before| before.read_at),
             content: Arc::clone(content),

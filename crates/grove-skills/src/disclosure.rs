@@ -33,8 +33,8 @@ use grove_spec::{Code, Diagnostic};
 
 pub use catalog_text::{CatalogOptions, ConversationCatalog, CountTokens};
 
-use crate::library::{Look, Unsteady};
-use crate::request::View;
+use crate::library::{Discovery, StaleRead};
+use crate::request::DiscoveryView;
 use crate::resources::twin_findings;
 use crate::session_file::{self, SessionFileError};
 use crate::troubles::file_error;
@@ -45,7 +45,7 @@ const MAX_ARGUMENTS: usize = 100_000;
 
 /// A call for a skill or group.
 #[derive(Debug, Clone, Copy)]
-pub struct Call<'a> {
+pub struct SkillCall<'a> {
     /// A name, id, address or group; or `/name` as a person's call.
     pub typed: &'a str,
     /// The arguments, word by word.
@@ -54,7 +54,7 @@ pub struct Call<'a> {
     pub again: bool,
 }
 
-impl<'a> Call<'a> {
+impl<'a> SkillCall<'a> {
     /// A call without arguments.
     pub const fn of(typed: &'a str) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl<'a> Call<'a> {
 
 /// The result of an activation.
 #[derive(Debug)]
-pub struct Activated {
+pub struct ActivationResult {
     /// The snapshot that was looked at.
     pub snapshot: Arc<Snapshot>,
     /// The skill or group that was activated.
@@ -92,7 +92,7 @@ pub struct Activated {
 
 /// The result of an expansion.
 #[derive(Debug)]
-pub struct Expanded {
+pub struct ExpansionResult {
     /// The snapshot that was looked at.
     pub snapshot: Arc<Snapshot>,
     /// The skill or group that was expanded.
@@ -113,7 +113,7 @@ pub struct Expanded {
 
 /// The result of a collapse.
 #[derive(Debug)]
-pub struct Collapsed {
+pub struct CollapseResult {
     /// The key of the collapsed node.
     pub key: String,
     /// Set if it was expanded before.
@@ -138,7 +138,7 @@ pub enum DisclosureError {
     Leaf(String),
     /// The file is not the one that was looked at.
     #[error("{} changed while it was read", .0.display())]
-    Unsteady(PathBuf),
+    FileChanged(PathBuf),
     /// The arguments are too long.
     #[error("the arguments have {0} bytes, more than {MAX_ARGUMENTS}")]
     Arguments(usize),
@@ -167,16 +167,16 @@ pub enum DisclosureError {
     Files(#[from] grove_fs::FsError),
 }
 
-impl Unsteady for DisclosureError {
-    fn is_unsteady(&self) -> bool {
-        matches!(self, Self::Unsteady(_))
+impl StaleRead for DisclosureError {
+    fn is_stale(&self) -> bool {
+        matches!(self, Self::FileChanged(_))
     }
 }
 
 /// One conversation about what a look gave.
 #[derive(Debug)]
 pub struct Disclosure<'a> {
-    look: &'a Look,
+    look: &'a Discovery,
     session: SessionPlace<'a>,
 }
 
@@ -193,19 +193,19 @@ enum SessionPlace<'a> {
 
 impl<'a> Disclosure<'a> {
     /// A conversation that is remembered in a file, or not at all.
-    pub fn new(look: &'a Look, session: Option<&'a Path>) -> Self {
+    pub fn new(look: &'a Discovery, session: Option<&'a Path>) -> Self {
         let session = session.map_or(SessionPlace::Nowhere, SessionPlace::File);
         Self { look, session }
     }
 
     /// A conversation that is remembered as long as the caller keeps the cell.
-    pub fn in_memory(look: &'a Look, session: &'a SessionCell) -> Self {
+    pub fn in_memory(look: &'a Discovery, session: &'a SessionCell) -> Self {
         let session = SessionPlace::Memory(session);
         Self { look, session }
     }
 
     /// Activates a skill or group. A file that changed since the look is an error, and another look may help.
-    pub fn activate(&self, call: &Call<'_>) -> Result<Activated, DisclosureError> {
+    pub fn activate(&self, call: &SkillCall<'_>) -> Result<ActivationResult, DisclosureError> {
         let snapshot = &self.look.snapshot;
         let target = target(snapshot, call.typed)?;
         let length = call.words.iter().map(String::len).sum();
@@ -219,7 +219,7 @@ impl<'a> Disclosure<'a> {
     }
 
     /// Puts a node's children in its place.
-    pub fn expand(&self, typed: &str) -> Result<Expanded, DisclosureError> {
+    pub fn expand(&self, typed: &str) -> Result<ExpansionResult, DisclosureError> {
         let snapshot = &self.look.snapshot;
         let target = target(snapshot, typed)?;
         self.expand_node(snapshot, target.node)
@@ -228,7 +228,7 @@ impl<'a> Disclosure<'a> {
     /// Puts a node back in its children's place.
     ///
     /// A key of the session is taken as it is: its node may be gone.
-    pub fn collapse(&self, typed: &str) -> Result<Collapsed, DisclosureError> {
+    pub fn collapse(&self, typed: &str) -> Result<CollapseResult, DisclosureError> {
         let snapshot = &self.look.snapshot;
         let (done, _) = self.with_session(snapshot, |session| {
             let key = if session.expanded().iter().any(|key| key == typed) {
@@ -237,7 +237,7 @@ impl<'a> Disclosure<'a> {
                 target(snapshot, typed)?.node.key(snapshot)
             };
             let was_expanded = session.collapse(&key) == CollapseOutcome::Collapsed;
-            Ok(Collapsed {
+            Ok(CollapseResult {
                 key,
                 was_expanded,
                 expanded: session.expanded().to_vec(),
@@ -249,7 +249,7 @@ impl<'a> Disclosure<'a> {
     /// Returns true if the folder of a project whose changes are followed is still the one that was granted.
     fn is_still_granted(&self, snapshot: &Snapshot, skill: &Skill) -> bool {
         let is_followed = |root: &&Root| {
-            let is_own = self.look.request.view == View::Own;
+            let is_own = self.look.request.view == DiscoveryView::Own;
             is_own && root.source == RootSource::Project && root.trust == RootTrust::Trusted
         };
         let root = snapshot.root_of(skill).filter(is_followed);
@@ -261,9 +261,9 @@ impl<'a> Disclosure<'a> {
         snapshot: &Arc<Snapshot>,
         at: usize,
         caller: SkillCaller,
-        call: &Call<'_>,
-    ) -> Result<Activated, DisclosureError> {
-        let unsteady = |location: &Path| DisclosureError::Unsteady(location.to_path_buf());
+        call: &SkillCall<'_>,
+    ) -> Result<ActivationResult, DisclosureError> {
+        let unsteady = |location: &Path| DisclosureError::FileChanged(location.to_path_buf());
         let location = DisclosureNode::Skill(at).location(snapshot);
         let skill = snapshot.skills.get(at).ok_or_else(|| unsteady(&location))?;
         let source = self.look.sources.skills.read_text(skill);
@@ -308,7 +308,7 @@ impl<'a> Disclosure<'a> {
             let environment = &self.look.world.environment;
             diagnostics.extend(usage::remember(environment, &location, seconds()));
         }
-        Ok(Activated {
+        Ok(ActivationResult {
             snapshot: Arc::clone(snapshot),
             node: DisclosureNode::Skill(at),
             text: if already_active {
@@ -331,8 +331,8 @@ impl<'a> Disclosure<'a> {
         &self,
         snapshot: &Arc<Snapshot>,
         group: DisclosureNode,
-        call: &Call<'_>,
-    ) -> Result<Activated, DisclosureError> {
+        call: &SkillCall<'_>,
+    ) -> Result<ActivationResult, DisclosureError> {
         let expanded = self.expand_node(snapshot, group)?;
         let already_active = expanded.expansion == ExpandOutcome::Already && !call.again;
         let mut diagnostics = expanded.diagnostics;
@@ -345,7 +345,7 @@ impl<'a> Disclosure<'a> {
                 ),
             ));
         }
-        Ok(Activated {
+        Ok(ActivationResult {
             snapshot: expanded.snapshot,
             folder: expanded.node.location(snapshot),
             text: if already_active {
@@ -390,7 +390,7 @@ impl<'a> Disclosure<'a> {
         &self,
         snapshot: &Arc<Snapshot>,
         node: DisclosureNode,
-    ) -> Result<Expanded, DisclosureError> {
+    ) -> Result<ExpansionResult, DisclosureError> {
         let ((expansion, expanded), diagnostics) =
             self.with_session(snapshot, |session| match session.expand(snapshot, &node) {
                 ExpandOutcome::Leaf => Err(DisclosureError::Leaf(node.name(snapshot))),
@@ -399,7 +399,7 @@ impl<'a> Disclosure<'a> {
             })?;
         let home = self.look.world.environment.home.as_deref();
         let listed = list_children(snapshot, &node.children(snapshot), home);
-        Ok(Expanded {
+        Ok(ExpansionResult {
             snapshot: Arc::clone(snapshot),
             text: expansion_text(snapshot, &node, &listed, home),
             node,

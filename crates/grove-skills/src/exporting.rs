@@ -24,10 +24,10 @@ use grove_spec::words;
 use grove_spec::yaml::Key;
 use grove_spec::{Code, Diagnostic, Position, Severity};
 
-use crate::library::Look;
+use crate::library::Discovery;
 use crate::prompt::{self as prompts, PromptError};
 use skill_set::SkillSet;
-use target::{Held, Target};
+use target::{ExportTarget, UnusableAddresses};
 
 pub use left_out::is_wanted;
 pub(crate) use skill_set::{beside_skill, text_for_host};
@@ -52,7 +52,7 @@ pub struct ExportRequest {
 words! {
     /// The state of an exported file.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum FileState {
+    pub enum ExportedFileState {
         /// It was not there.
         New = "new",
         /// It was there with another content.
@@ -70,31 +70,35 @@ words! {
 
 /// The result of an export, or of one that was only tried.
 #[derive(Debug, Default)]
-pub struct Exported {
+pub struct ExportResult {
     /// Files by their paths below the folder, sorted.
-    pub files: Vec<(String, FileState)>,
+    pub files: Vec<(String, ExportedFileState)>,
     /// Findings about what was left out, and other warnings.
     pub diagnostics: Vec<Diagnostic>,
     /// The number of agents in it.
     pub n_agents: usize,
 }
 
-impl Exported {
+impl ExportResult {
     /// Returns true if everything is there as it should be, without a warning.
     pub fn is_clean(&self) -> bool {
-        let is_same = |(_, state): &(String, FileState)| *state == FileState::Same;
+        let is_same = |(_, state): &(String, ExportedFileState)| *state == ExportedFileState::Same;
         self.files.iter().all(is_same) && !self.has_warnings()
     }
 
     /// Returns true if nothing is to be written or removed.
     pub fn is_settled(&self) -> bool {
-        let stays = |state: FileState| matches!(state, FileState::Same | FileState::NotOurs);
+        let stays = |state: ExportedFileState| {
+            matches!(state, ExportedFileState::Same | ExportedFileState::NotOurs)
+        };
         self.files.iter().all(|(_, state)| stays(*state))
     }
 
     /// Returns true if a file that is there would be replaced or removed; records are Grove's own and do not count.
     pub fn takes_away(&self) -> bool {
-        let goes = |state: FileState| matches!(state, FileState::Changed | FileState::Stale);
+        let goes = |state: ExportedFileState| {
+            matches!(state, ExportedFileState::Changed | ExportedFileState::Stale)
+        };
         let mut files = self.files.iter();
         files.any(|(path, state)| goes(*state) && !path.ends_with(record::NAME))
     }
@@ -123,12 +127,12 @@ pub enum ExportError {
 /// Exports the chosen agents; the caller leaves out those that are the host's own already. A file that is there is kept
 /// in the recording before it is changed.
 pub fn export(
-    look: &Look,
+    look: &Discovery,
     chosen: &[&Agent],
     theirs: &Agents,
     request: &ExportRequest,
     recording: &UndoRecording,
-) -> Result<Exported, ExportError> {
+) -> Result<ExportResult, ExportError> {
     let unknown = || ExportError::UnknownHost(request.host.clone());
     let host = hosts::by_name(&request.host).ok_or_else(unknown)?;
     let rules = AgentRules::by_name(&request.host).ok_or_else(unknown)?;
@@ -139,15 +143,15 @@ pub fn export(
         inline: request.inline,
         budget: request.budget.unwrap_or(limits.preload_chars.count()),
     };
-    let mut exported = Exported::default();
-    let mut target = Target::new(&request.out, &rules.export);
+    let mut exported = ExportResult::default();
+    let mut target = ExportTarget::new(&request.out, &rules.export);
     let (all_skills, files) = look.sources.all_skills(&look.snapshot);
     let mut skills = SkillSet::new(files, all_skills, &rules.export);
     for agent in chosen {
         one(look, agent, &job, &mut skills, &mut target, &mut exported)?;
     }
     skills.put(&mut target, &mut exported.diagnostics)?;
-    let held = Held {
+    let held = UnusableAddresses {
         agents: if request.is_whole {
             left_out::say(&look.snapshot.agents, theirs, &mut exported.diagnostics)
         } else {
@@ -161,16 +165,16 @@ pub fn export(
 }
 
 fn one(
-    look: &Look,
+    look: &Discovery,
     agent: &Agent,
     job: &ExportJob<'_>,
     skills: &mut SkillSet<'_>,
-    target: &mut Target,
-    exported: &mut Exported,
+    target: &mut ExportTarget,
+    exported: &mut ExportResult,
 ) -> Result<(), ExportError> {
     let (agents, sources) = (&look.snapshot.agents, &look.sources);
     let location = agents.location(agent);
-    let unsteady = || PromptError::Unsteady(location.clone());
+    let unsteady = || PromptError::FileChanged(location.clone());
     let text = sources.agents.read(agent).ok_or_else(unsteady)?;
     let format = sources.agents.format_of(agent);
     let own = prompts::own_of(agent, format, &location, &text).ok_or_else(unsteady)?;

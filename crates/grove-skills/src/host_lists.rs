@@ -9,10 +9,10 @@ use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_fs::files;
 use grove_spec::{Code, quoted_frontmatter};
 
-use crate::library::Look;
+use crate::library::Discovery;
 
 /// The list of skills that a host gives its model, from a look by the host's rules.
-pub fn listing(look: &Look, host: &Host, window: Option<usize>) -> HostListing {
+pub fn listing(look: &Discovery, host: &Host, window: Option<usize>) -> HostListing {
     let environment = &look.world.environment;
     let options = ListingOptions {
         home: environment.home.clone(),
@@ -24,7 +24,7 @@ pub fn listing(look: &Look, host: &Host, window: Option<usize>) -> HostListing {
 }
 
 /// The bodies of skills from which the host makes up a description.
-fn bodies(look: &Look, host: &Host) -> BTreeMap<usize, String> {
+fn bodies(look: &Discovery, host: &Host) -> BTreeMap<usize, String> {
     if host.identity.missing_description != MissingDescription::Fallback {
         return BTreeMap::new();
     }
@@ -54,7 +54,7 @@ fn may_be_unread(skill: &Skill, host: &Host) -> bool {
 /// The addresses of skills in Grove's own view that a host presents to its model with their purpose, matched by file.
 /// Left out are skills that the host presents by name alone, and skills with others below them, of which the host knows
 /// nothing. `theirs` is a look by the host's rules.
-pub fn told_by_host(own: &Snapshot, theirs: &Look, host: &Host) -> Vec<String> {
+pub fn listed_by_host(own: &Snapshot, theirs: &Discovery, host: &Host) -> Vec<String> {
     let listing = listing(theirs, host, None);
     let told = listing
         .shown
@@ -69,7 +69,7 @@ pub fn told_by_host(own: &Snapshot, theirs: &Look, host: &Host) -> Vec<String> {
 /// The skills in Grove's own view that a person can call by name in a host without a server, matched by file, however
 /// little of its model's list they have. Skills with others below them are left out. `theirs` is a look by the host's
 /// rules.
-pub fn called_in_host(own: &Snapshot, theirs: &Look) -> BTreeSet<usize> {
+pub fn called_in_host(own: &Snapshot, theirs: &Discovery) -> BTreeSet<usize> {
     let skills = theirs.snapshot.skills.iter();
     let called = skills.filter(|skill| skill.state.is_offered() && skill.user_invocable());
     leaves_among(own, &theirs.snapshot, called)

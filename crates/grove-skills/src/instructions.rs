@@ -37,7 +37,7 @@ pub(crate) fn find(world: &World, max_bytes: u64) -> FoundInstructions {
         return found;
     };
     for folder in &world.project.folders {
-        found.look(folder, outermost, world, max_bytes);
+        found.read_folder(folder, outermost, world, max_bytes);
     }
     found
 }
@@ -64,7 +64,7 @@ pub(crate) fn in_folder(
 }
 
 impl FoundInstructions {
-    fn look(&mut self, folder: &Path, outermost: &Path, world: &World, max_bytes: u64) {
+    fn read_folder(&mut self, folder: &Path, outermost: &Path, world: &World, max_bytes: u64) {
         let trust = world.trust_of(folder);
         // The grant bounds the targets of links, if it is narrower than the project.
         let granted = trust.grant.as_ref().map(|grant| grant.path.as_path());

@@ -12,7 +12,7 @@ use grove_catalog::identity::SkillLayout;
 use grove_catalog::resolve::SkillCandidate;
 use grove_spec::{Code, Diagnostic};
 
-use crate::cache::Known;
+use crate::cache::CachedFile;
 use crate::loading::LoadedRoot;
 
 /// The bytes of files that are kept for each root; of the files beyond, everything but the body is kept.
@@ -20,7 +20,7 @@ const MAX_TEXT: usize = 64 * 1024 * 1024;
 
 /// A candidate whose last good version stands in for its file.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct StandInCandidate {
     /// Its place among the root's candidates.
     pub(crate) at: usize,
     /// The finding about the fault in the file.
@@ -28,7 +28,7 @@ pub(crate) struct Kept {
 }
 
 /// The last good version of a file.
-pub(crate) struct Good<'a> {
+pub(crate) struct GoodVersion<'a> {
     pub(crate) content: &'a Arc<SkillContent>,
     text: Option<&'a Arc<[u8]>>,
 }
@@ -49,7 +49,7 @@ impl<'a> LastGood<'a> {
     }
 
     /// The good version of the skill with a layout and id.
-    pub(crate) fn at(&self, layout: SkillLayout, id: &str) -> Option<Good<'a>> {
+    pub(crate) fn at(&self, layout: SkillLayout, id: &str) -> Option<GoodVersion<'a>> {
         let last = self.last?;
         let index = || {
             let all = last.candidates.iter().enumerate();
@@ -59,7 +59,7 @@ impl<'a> LastGood<'a> {
         };
         let places = self.places.get_or_init(index);
         let at = *places.get(&(layout as u8, id))?;
-        Some(Good {
+        Some(GoodVersion {
             content: &last.candidates.get(at)?.content,
             text: last.texts.get(at)?.as_ref(),
         })
@@ -67,14 +67,14 @@ impl<'a> LastGood<'a> {
 }
 
 /// Takes a root's candidates, with their last good version where it has to stand in.
-pub(crate) struct Keeper<'a, 'last> {
+pub(crate) struct CandidateKeeper<'a, 'last> {
     keeping: Option<&'a LastGood<'last>>,
     bytes_left: usize,
     /// Numbers of files whose last good version declares children.
     pub(crate) also_declaring: Vec<usize>,
 }
 
-impl<'a, 'last> Keeper<'a, 'last> {
+impl<'a, 'last> CandidateKeeper<'a, 'last> {
     pub(crate) fn new(keeping: Option<&'a LastGood<'last>>) -> Self {
         Self {
             keeping,
@@ -84,7 +84,7 @@ impl<'a, 'last> Keeper<'a, 'last> {
     }
 
     /// The bytes of a file, as long as there is room for them; it loses them otherwise.
-    pub(crate) fn afford(&mut self, known: &mut Known) -> Option<Arc<[u8]>> {
+    pub(crate) fn afford(&mut self, known: &mut CachedFile) -> Option<Arc<[u8]>> {
         let length = known.text.as_ref()?.len();
         match self.bytes_left.checked_sub(length) {
             Some(left) => self.bytes_left = left,
@@ -108,7 +108,7 @@ impl<'a, 'last> Keeper<'a, 'last> {
         if !candidate.content.flags().valid
             && let Some(good) = last_good.at(candidate.layout, &candidate.id)
         {
-            loaded.kept.push(Kept {
+            loaded.kept.push(StandInCandidate {
                 at: loaded.candidates.len(),
                 finding: finding(&candidate.content),
             });

@@ -54,12 +54,12 @@ mod usage;
 mod world;
 
 pub use environment::Environment;
-pub use library::{Library, Look, LookAgain, Unsteady};
+pub use library::{Discovery, Library, Rediscover, StaleRead};
 pub use planning::PlannedRoot;
 pub use project::Project;
-pub use request::{Parts, Request, View};
+pub use request::{DiscoveryParts, DiscoveryRequest, DiscoveryView};
 pub use resources::ReadRefusal;
-pub use scope::Scope;
+pub use scope::OwnerScope;
 pub use settings::LoadedSettings;
 pub use sources::Sources;
 pub use world::World;

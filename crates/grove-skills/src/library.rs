@@ -24,9 +24,9 @@ use crate::cache::{self, RootCache};
 use crate::definition_files::{DefinitionMemory, FoundDefinitions};
 use crate::environment::Environment;
 use crate::environment_variables;
-use crate::loading::{self, LoadedRoot, Scan};
-use crate::planning::{self, Plan, PlannedRoot};
-use crate::request::{Parts, Request, View};
+use crate::loading::{self, LoadedRoot, RootScan};
+use crate::planning::{self, PlannedRoot, RootPlan};
+use crate::request::{DiscoveryParts, DiscoveryRequest, DiscoveryView};
 use crate::skill_inputs::SkillInputs;
 use crate::skill_path::SkillPath;
 use crate::sources::{SkillFiles, Sources, WidenedSkills};
@@ -37,9 +37,9 @@ use crate::{agents, chains, trusting};
 
 /// The result of one look: immutable, and cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Look {
+pub struct Discovery {
     /// The request that it answers.
-    pub request: Arc<Request>,
+    pub request: Arc<DiscoveryRequest>,
     /// The surroundings that were found.
     pub world: Arc<World>,
     /// The skills, agents and chains.
@@ -49,44 +49,44 @@ pub struct Look {
 }
 
 /// An error of reading the files behind a look.
-pub trait Unsteady {
+pub trait StaleRead {
     /// Returns true if a file was not the one that was looked at, so that another look may help.
-    fn is_unsteady(&self) -> bool;
+    fn is_stale(&self) -> bool;
 }
 
 /// The attempts at looking and reading when a file changes in between.
 const ATTEMPTS: usize = 3;
 
 /// A library, or another owner of files, that can look again.
-pub trait LookAgain {
+pub trait Rediscover {
     /// Looks at the files again.
-    fn look_again(&mut self) -> Look;
+    fn rediscover(&mut self) -> Discovery;
 
     /// Forgets the files that are remembered, so that the next look reads them: one of them changed although its stamp
     /// did not.
     fn forget_files(&mut self);
 
     /// Looks and acts on what was seen, again while a file turns out to be another than the one looked at.
-    fn look_until_steady<T, E: Unsteady>(
+    fn discover_until_fresh<T, E: StaleRead>(
         &mut self,
-        act: impl FnMut(&Look) -> Result<T, E>,
+        act: impl FnMut(&Discovery) -> Result<T, E>,
     ) -> Result<T, E> {
-        let first = self.look_again();
-        self.steady_from(&first, act)
+        let first = self.rediscover();
+        self.fresh_from(&first, act)
     }
 
     /// The same, beginning with a look that was just made.
-    fn steady_from<T, E: Unsteady>(
+    fn fresh_from<T, E: StaleRead>(
         &mut self,
-        first: &Look,
-        mut act: impl FnMut(&Look) -> Result<T, E>,
+        first: &Discovery,
+        mut act: impl FnMut(&Discovery) -> Result<T, E>,
     ) -> Result<T, E> {
         let mut done = act(first);
         for _ in 1..ATTEMPTS {
             match &done {
-                Err(error) if error.is_unsteady() => {
+                Err(error) if error.is_stale() => {
                     self.forget_files();
-                    done = act(&self.look_again());
+                    done = act(&self.rediscover());
                 }
                 _ => break,
             }
@@ -95,8 +95,8 @@ pub trait LookAgain {
     }
 }
 
-impl LookAgain for Library {
-    fn look_again(&mut self) -> Look {
+impl Rediscover for Library {
+    fn rediscover(&mut self) -> Discovery {
         self.look()
     }
 
@@ -113,17 +113,17 @@ impl LookAgain for Library {
 #[derive(Debug)]
 pub struct Library {
     environment: Arc<Environment>,
-    request: Arc<Request>,
+    request: Arc<DiscoveryRequest>,
     /// Keeps what was read of grants, as long as their files are the same.
     grants: TrustStore,
-    skill_roots: BTreeMap<PathBuf, KnownRoot>,
+    skill_roots: BTreeMap<PathBuf, RootMemory>,
     agent_files: DefinitionMemory<agent::ParsedAgent>,
     chain_files: DefinitionMemory<chain::ParsedChain>,
-    last: Option<Published>,
+    last: Option<PublishedDiscovery>,
     /// The usage that was recorded before the library began.
     usage: Arc<EarlierUsage>,
     counts: CallCounts,
-    keeping: Keeping,
+    keeping: LibraryMemory,
     /// Findings of the watcher; they are in every snapshot from the next look on.
     notices: Vec<Diagnostic>,
     /// All roots of skills of the last look, those that are not there included.
@@ -134,7 +134,7 @@ pub struct Library {
 
 /// The memory of a library from one look to the next, besides the content of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keeping {
+enum LibraryMemory {
     /// Nothing, for a library that looks once.
     Nothing,
     /// The last good version of a skill whose file turns invalid, and which agents and chains were found.
@@ -143,15 +143,15 @@ enum Keeping {
 
 /// The memory of one root of skills.
 #[derive(Debug, Default)]
-struct KnownRoot {
+struct RootMemory {
     cache: RootCache,
     loaded: Option<Arc<LoadedRoot>>,
 }
 
 /// The last look with the inputs that decide whether it still holds.
 #[derive(Debug)]
-struct Published {
-    look: Look,
+struct PublishedDiscovery {
+    discover: Discovery,
     skills: SkillInputs,
     agents: Option<(FoundDefinitions<agent::ParsedAgent>, LoadedOverrides)>,
     chains: Option<FoundDefinitions<chain::ParsedChain>>,
@@ -159,7 +159,7 @@ struct Published {
 
 impl Library {
     /// A library that has not looked yet.
-    pub fn new(environment: Environment, request: Request) -> Self {
+    pub fn new(environment: Environment, request: DiscoveryRequest) -> Self {
         Self {
             grants: trusting::store(&environment),
             usage: Arc::new(EarlierUsage::new(&environment)),
@@ -170,7 +170,7 @@ impl Library {
             chain_files: DefinitionMemory::default(),
             last: None,
             counts: CallCounts::default(),
-            keeping: Keeping::Nothing,
+            keeping: LibraryMemory::Nothing,
             notices: Vec::new(),
             planned: Vec::new(),
             brought: Vec::new(),
@@ -180,15 +180,15 @@ impl Library {
     /// A library that looks again and again: a file that becomes invalid keeps its last good version.
     ///
     /// It takes nothing from the cache on disk, which lacks the text that a last good version is made of.
-    pub(crate) fn living(environment: Environment, request: Request) -> Self {
+    pub(crate) fn living(environment: Environment, request: DiscoveryRequest) -> Self {
         Self {
-            keeping: Keeping::LastGood,
+            keeping: LibraryMemory::LastGood,
             ..Self::new(environment, request)
         }
     }
 
     /// Looks for these from now on.
-    pub fn look_for(&mut self, parts: Parts) {
+    pub fn set_parts(&mut self, parts: DiscoveryParts) {
         Arc::make_mut(&mut self.request).parts = parts;
     }
 
@@ -198,8 +198,8 @@ impl Library {
     }
 
     /// The last look, if there was one.
-    pub fn last_look(&self) -> Option<&Look> {
-        self.last.as_ref().map(|last| &last.look)
+    pub fn last_discovery(&self) -> Option<&Discovery> {
+        self.last.as_ref().map(|last| &last.discover)
     }
 
     /// The memory of the files of agents, and of those of chains.
@@ -225,7 +225,7 @@ impl Library {
 
     /// Returns true if it looks everywhere that Grove does, and not in given folders or by another host's rules.
     pub fn is_own(&self) -> bool {
-        self.request.view == View::Own
+        self.request.view == DiscoveryView::Own
     }
 
     /// The surroundings that the engine works in.
@@ -244,16 +244,16 @@ impl Library {
     }
 
     /// Looks at everything that is asked for, and publishes what there is; the same snapshot when nothing changed.
-    pub fn look(&mut self) -> Look {
+    pub fn look(&mut self) -> Discovery {
         self.grants = self.grants.for_next_look();
         let grants = self.grants.clone();
         let world = Arc::new(World::find_with(&self.environment, &self.request, grants));
         let parts = self.request.parts;
-        let remembers = self.keeping == Keeping::LastGood;
+        let remembers = self.keeping == LibraryMemory::LastGood;
         let view = self.request.view_of(EntryKind::Agents);
         let found_agents = parts.agents.then(|| {
             let memory = remembers.then_some(&mut self.agent_files);
-            let found = agents::look(&world, &view, memory);
+            let found = agents::discover(&world, &view, memory);
             (found, agent_overrides::find(&world, &view))
         });
         let agent_roots = roots_of(found_agents.as_ref().map(|(found, _)| found));
@@ -261,7 +261,7 @@ impl Library {
         let view = self.request.view_of(EntryKind::Chains);
         let found_chains = parts.chains.then(|| {
             let memory = remembers.then_some(&mut self.chain_files);
-            chains::look(&world, &view, memory)
+            chains::discover(&world, &view, memory)
         });
         let chain_roots = roots_of(found_chains.as_ref());
         let brought = if parts.skills {
@@ -272,18 +272,19 @@ impl Library {
         let (skills, widened) = self.skill_inputs(&world, &brought);
         let last = self.last.take();
         let same_skills = last.as_ref().filter(|last| last.skills.is_same(&skills));
-        let same_agents = |last: &&Published| Arc::ptr_eq(&last.look.snapshot.agents, &agents);
-        let same_chains = |last: &&Published| match (&last.chains, &found_chains) {
+        let same_agents =
+            |last: &&PublishedDiscovery| Arc::ptr_eq(&last.discover.snapshot.agents, &agents);
+        let same_chains = |last: &&PublishedDiscovery| match (&last.chains, &found_chains) {
             (Some(before), Some(now)) => before.is_same(now),
             (before, now) => before.is_none() && now.is_none(),
         };
         let kept_chains = found_chains.clone().filter(|_| remembers);
         let same = same_skills.filter(same_agents).filter(same_chains);
         let snapshot = if let Some(last) = same {
-            Arc::clone(&last.look.snapshot)
+            Arc::clone(&last.discover.snapshot)
         } else {
             let snapshot = match same_skills {
-                Some(last) => (*last.look.snapshot).clone(),
+                Some(last) => (*last.discover.snapshot).clone(),
                 None => skills.resolve(),
             };
             let mut chains = Chains::default();
@@ -296,10 +297,10 @@ impl Library {
             let mut snapshot = snapshot.with_agents_and_chains(agents, Arc::new(chains));
             snapshot.version = match &last {
                 None => 1,
-                Some(last) if last.look.snapshot.digest == snapshot.digest => {
-                    last.look.snapshot.version
+                Some(last) if last.discover.snapshot.digest == snapshot.digest => {
+                    last.discover.snapshot.version
                 }
-                Some(last) => last.look.snapshot.version + 1,
+                Some(last) => last.discover.snapshot.version + 1,
             };
             Arc::new(snapshot)
         };
@@ -310,14 +311,14 @@ impl Library {
         if parts.skills && parts.agents {
             sources = sources.for_prompts(brought, widened);
         }
-        let look = Look {
+        let look = Discovery {
             request: Arc::clone(&self.request),
             world,
             snapshot,
             sources: Arc::new(sources),
         };
-        self.last = Some(Published {
-            look: look.clone(),
+        self.last = Some(PublishedDiscovery {
+            discover: look.clone(),
             skills,
             agents: found_agents,
             chains: kept_chains,
@@ -338,7 +339,7 @@ impl Library {
             return Vec::new();
         };
         let mut findings = Vec::new();
-        for (root, KnownRoot { cache, .. }) in &mut self.skill_roots {
+        for (root, RootMemory { cache, .. }) in &mut self.skill_roots {
             if let Err(error) = cache.save(&cache::file_for(folder, root)) {
                 findings.push(file_error(Code::CacheUnwritable, &error));
             }
@@ -350,7 +351,7 @@ impl Library {
     fn agents(
         &self,
         world: &World,
-        view: &View,
+        view: &DiscoveryView,
         found: Option<(FoundDefinitions<agent::ParsedAgent>, LoadedOverrides)>,
     ) -> (
         Arc<Agents>,
@@ -358,7 +359,7 @@ impl Library {
     ) {
         let last = self.last.as_ref();
         let Some((found, overrides)) = found else {
-            let none = last.map(|last| Arc::clone(&last.look.snapshot.agents));
+            let none = last.map(|last| Arc::clone(&last.discover.snapshot.agents));
             return (none.unwrap_or_default(), None);
         };
         if let Some(last) = last
@@ -367,11 +368,12 @@ impl Library {
             && *laid == overrides
         {
             return (
-                Arc::clone(&last.look.snapshot.agents),
+                Arc::clone(&last.discover.snapshot.agents),
                 Some((found, overrides)),
             );
         }
-        let kept = (self.keeping == Keeping::LastGood).then(|| (found.clone(), overrides.clone()));
+        let kept =
+            (self.keeping == LibraryMemory::LastGood).then(|| (found.clone(), overrides.clone()));
         let agents = agents::resolve(world, view, found, overrides);
         (Arc::new(agents), kept)
     }
@@ -389,8 +391,8 @@ impl Library {
         let view = self.request.view.clone();
         let host = view.host();
         let mut scan = scan_for(&settings, host.as_ref(), self.request.all);
-        scan.keep_good = self.keeping == Keeping::LastGood;
-        let (mut diagnostics, mut plan) = (Vec::new(), Plan::default());
+        scan.keep_good = self.keeping == LibraryMemory::LastGood;
+        let (mut diagnostics, mut plan) = (Vec::new(), RootPlan::default());
         if self.request.parts.skills {
             diagnostics.extend(world.environment.refused_folders());
             diagnostics.extend(world.settings.diagnostics.iter().cloned());
@@ -399,14 +401,14 @@ impl Library {
         diagnostics.append(&mut plan.diagnostics);
         diagnostics.extend(self.notices.iter().cloned());
         let source = match view {
-            View::Folders(_) => RootSource::User,
-            View::Own | View::Host(_) => RootSource::Extra,
+            DiscoveryView::Folders(_) => RootSource::User,
+            DiscoveryView::Own | DiscoveryView::Host(_) => RootSource::Extra,
         };
         let everything = SkillPath::of_all(brought.values());
         let lists = brought.values().chain([&everything]);
         let lists: BTreeSet<&Vec<PathBuf>> = lists.map(|path| &path.folders).collect();
         let lists = lists.into_iter().filter(|folders| !folders.is_empty());
-        let wider: Vec<(&Vec<PathBuf>, Plan)> = lists
+        let wider: Vec<(&Vec<PathBuf>, RootPlan)> = lists
             .map(|folders| (folders, plan.clone().with_added(folders, source)))
             .collect();
         let mut roots: BTreeMap<&PathBuf, &PlannedRoot> = BTreeMap::new();
@@ -420,7 +422,7 @@ impl Library {
         self.walk(&all, &scan, &mut diagnostics);
         let shared = (Arc::new(settings), Arc::new(self.facts()));
         let rules = host.as_ref().map_or(SkillRules::GROVE, SkillRules::of);
-        let inputs = |plan: &Plan| {
+        let inputs = |plan: &RootPlan| {
             let planned = plan.roots.iter().filter(|planned| planned.exists);
             let loaded = planned.clone().filter_map(|planned| {
                 let known = self.skill_roots.get(&planned.root.path)?;
@@ -448,7 +450,7 @@ impl Library {
         (usual, widened)
     }
 
-    fn walk(&mut self, roots: &[&PlannedRoot], scan: &Scan, diagnostics: &mut Vec<Diagnostic>) {
+    fn walk(&mut self, roots: &[&PlannedRoot], scan: &RootScan, diagnostics: &mut Vec<Diagnostic>) {
         self.counts = CallCounts::default();
         self.skill_roots
             .retain(|path, _| roots.iter().any(|planned| planned.root.path == *path));
@@ -456,7 +458,7 @@ impl Library {
             let path = &planned.root.path;
             let known = self.skill_roots.entry(path.clone()).or_insert_with(|| {
                 let folder = self.environment.cache.as_deref();
-                let folder = folder.filter(|_| self.keeping == Keeping::Nothing);
+                let folder = folder.filter(|_| self.keeping == LibraryMemory::Nothing);
                 let (cache, damaged) = folder.map_or_else(Default::default, |folder| {
                     RootCache::load(&cache::file_for(folder, path))
                 });
@@ -464,7 +466,7 @@ impl Library {
                     let message = "the cache of this root was damaged and is rebuilt";
                     diagnostics.push(Diagnostic::new(Code::CacheDamaged, message).in_file(path));
                 }
-                KnownRoot {
+                RootMemory {
                     cache,
                     loaded: None,
                 }
@@ -530,9 +532,9 @@ fn skill_paths(world: &World, agents: &Agents) -> BTreeMap<PathBuf, SkillPath> {
     paths
 }
 
-fn scan_for(settings: &Settings, host: Option<&Host>, lifted: bool) -> Scan {
+fn scan_for(settings: &Settings, host: Option<&Host>, lifted: bool) -> RootScan {
     let limits = &settings.limits;
-    Scan {
+    RootScan {
         layout: host.map_or(AcceptedLayouts::ALL, |host| layout_of(&host.scan)),
         max_candidates: limits.candidates_per_root.count(),
         max_bytes: limits.file_bytes.value,

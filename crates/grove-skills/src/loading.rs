@@ -21,8 +21,8 @@ use grove_spec::package::FolderChoice;
 use grove_spec::skill::{DeclaredChildren, ParsedSkill, Requirements, parse_within};
 use grove_spec::{Code, Diagnostic};
 
-use crate::cache::{Known, Met, RootCache};
-use crate::last_good::{Keeper, Kept, LastGood};
+use crate::cache::{CachedFile, RootCache, WalkPlace};
+use crate::last_good::{CandidateKeeper, LastGood, StandInCandidate};
 use crate::planning::PlannedRoot;
 use crate::troubles;
 use crate::trusting::FolderCache;
@@ -43,16 +43,16 @@ pub(crate) struct LoadedRoot {
     /// The bytes of each candidate as far as they are kept; empty where no version is kept.
     pub(crate) texts: Vec<Option<Arc<[u8]>>>,
     /// Candidates whose file is invalid and whose last good version stands in.
-    pub(crate) kept: Vec<Kept>,
+    pub(crate) kept: Vec<StandInCandidate>,
     /// The content of the skills' folders, where content is pinned.
     pub(crate) folders: Arc<SkillFolders>,
-    trace: Option<Trace>,
+    trace: Option<WalkTrace>,
 }
 
 /// The facts about a walk that tell whether the next one meets the same.
 #[derive(Debug)]
-struct Trace {
-    scan: Scan,
+struct WalkTrace {
+    scan: RootScan,
     problems: Vec<WalkProblem>,
     limits: LimitsHit,
     ignore_files: Vec<IgnoreFile>,
@@ -63,7 +63,7 @@ struct Trace {
 
 /// The way a root is to be scanned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Scan {
+pub(crate) struct RootScan {
     pub(crate) layout: probe_walk::AcceptedLayouts,
     pub(crate) max_candidates: usize,
     /// The bytes of a file that are kept.
@@ -81,7 +81,7 @@ pub(crate) struct Scan {
 /// Walks a root and updates what is known of it; gives back `last` itself when nothing changed.
 pub(crate) fn load(
     planned: &PlannedRoot,
-    scan: &Scan,
+    scan: &RootScan,
     cache: &mut RootCache,
     last: Option<&Arc<LoadedRoot>>,
 ) -> (Arc<LoadedRoot>, CallCounts) {
@@ -93,7 +93,7 @@ pub(crate) fn load(
 
 fn load_with(
     planned: &PlannedRoot,
-    scan: &Scan,
+    scan: &RootScan,
     cache: &mut RootCache,
     folder_cache: &mut FolderCache,
     last: Option<&Arc<LoadedRoot>>,
@@ -166,16 +166,16 @@ fn load_with(
 /// The content of the folders of a root's skills, where that is pinned; elsewhere the folders are not looked into.
 fn folders(
     planned: &PlannedRoot,
-    scan: &Scan,
+    scan: &RootScan,
     candidates: &[SkillCandidate],
     folder_cache: &mut FolderCache,
 ) -> Option<Arc<SkillFolders>> {
     let is_pinned = matches!(planned.root.trust, RootTrust::Pinned { .. });
-    (scan.all_folders || is_pinned).then(|| folder_cache.look(planned, candidates))
+    (scan.all_folders || is_pinned).then(|| folder_cache.update(planned, candidates))
 }
 
 /// The layouts that count in a root.
-fn layout_in(planned: &PlannedRoot, scan: &Scan) -> probe_walk::AcceptedLayouts {
+fn layout_in(planned: &PlannedRoot, scan: &RootScan) -> probe_walk::AcceptedLayouts {
     let usual = scan.layout;
     let is_open = !planned.children_only;
     probe_walk::AcceptedLayouts {
@@ -190,9 +190,9 @@ impl LoadedRoot {
     /// Returns true if a walk met the same files, unchanged, at the same paths and nothing else.
     fn is_met_again(
         &self,
-        walk: &WalkResult<Item>,
+        walk: &WalkResult<LoadedFile>,
         planned: &PlannedRoot,
-        scan: &Scan,
+        scan: &RootScan,
         keeps: bool,
     ) -> bool {
         self.trace.as_ref().is_some_and(|trace| {
@@ -225,13 +225,13 @@ impl LoadedRoot {
 }
 
 /// A file that was known, or read just now.
-struct Item {
-    known: Known,
+struct LoadedFile {
+    known: CachedFile,
     was_read: bool,
 }
 
-impl Item {
-    fn known(known: Known) -> Self {
+impl LoadedFile {
+    fn known(known: CachedFile) -> Self {
         Self {
             known,
             was_read: false,
@@ -252,32 +252,34 @@ struct SkillFileReader<'a, 'last> {
 }
 
 impl Visitor for SkillFileReader<'_, '_> {
-    type Item = Item;
+    type Item = LoadedFile;
 
-    fn known(&self, stamp: &Stamp, hint: &mut usize) -> Option<Item> {
+    fn known(&self, stamp: &Stamp, hint: &mut usize) -> Option<LoadedFile> {
         let known = self.cache.get(stamp, hint);
-        known.filter(|known| self.is_enough(known)).map(Item::known)
+        known
+            .filter(|known| self.is_enough(known))
+            .map(LoadedFile::known)
     }
 
     fn recognise(&self, sighting: &VisitedFile<'_>, hint: &mut usize) -> Option<usize> {
         let at = self.cache.place_of(sighting.stamp, hint)?;
         let known = self.cache.at(at).filter(|known| self.is_enough(known))?;
-        let met = known.met.as_ref()?;
+        let met = known.walk_place.as_ref()?;
         let same = *met.path == *sighting.path
             && (met.place, met.links, met.through_link)
                 == (sighting.layout, sighting.links, sighting.through_link);
         same.then_some(at)
     }
 
-    fn recall(&self, number: usize) -> Option<WalkedFile<Item>> {
+    fn recall(&self, number: usize) -> Option<WalkedFile<LoadedFile>> {
         let known = self.cache.at(number)?;
-        let Met {
+        let WalkPlace {
             path,
             place,
             links,
             through_link,
-        } = known.met.clone()?;
-        let content = probe_walk::WalkedContent::Item(Item::known(known.clone()));
+        } = known.walk_place.clone()?;
+        let content = probe_walk::WalkedContent::Item(LoadedFile::known(known.clone()));
         Some(WalkedFile {
             path,
             layout: place,
@@ -292,7 +294,7 @@ impl Visitor for SkillFileReader<'_, '_> {
         self.cache.in_memory()
     }
 
-    fn declares(&self, found: &WalkedFile<Item>) -> Option<DeclaredFolders> {
+    fn declares(&self, found: &WalkedFile<LoadedFile>) -> Option<DeclaredFolders> {
         let own = match &found.content {
             probe_walk::WalkedContent::Item(item) => Some(&item.known.content),
             _ => None,
@@ -316,7 +318,7 @@ impl Visitor for SkillFileReader<'_, '_> {
         self.cache.declaring()
     }
 
-    fn read(&self, stamp: &Stamp, bytes: &[u8]) -> Item {
+    fn read(&self, stamp: &Stamp, bytes: &[u8]) -> LoadedFile {
         let content = match parse_within(bytes, self.limit) {
             Ok(parsed) => {
                 let digest = self.pinned.then(|| Digest::of(bytes));
@@ -324,15 +326,15 @@ impl Visitor for SkillFileReader<'_, '_> {
             }
             Err(finding) => SkillContent::new(0, None, stamp.size, ParsedSkill::refused(finding)),
         };
-        let known = Known {
+        let known = CachedFile {
             stamp: *stamp,
             read_at: self.read_at,
             limit: self.limit,
             content: Arc::new(content),
-            met: None,
+            walk_place: None,
             text: self.keeps.then(|| bytes.into()),
         };
-        Item {
+        LoadedFile {
             known,
             was_read: true,
         }
@@ -341,7 +343,7 @@ impl Visitor for SkillFileReader<'_, '_> {
 
 impl SkillFileReader<'_, '_> {
     /// Tells if a known file serves: it may have been read as a user's own, without digests, or under another limit.
-    fn is_enough(&self, known: &Known) -> bool {
+    fn is_enough(&self, known: &CachedFile) -> bool {
         let same_limit =
             known.limit == self.limit || known.stamp.size <= known.limit.min(self.limit);
         let content = &known.content;
@@ -351,9 +353,9 @@ impl SkillFileReader<'_, '_> {
 
 fn gather(
     planned: &PlannedRoot,
-    scan: &Scan,
+    scan: &RootScan,
     options: &WalkOptions,
-    walk: WalkResult<Item>,
+    walk: WalkResult<LoadedFile>,
     cache: &mut RootCache,
     keeping: Option<&LastGood<'_>>,
 ) -> LoadedRoot {
@@ -363,12 +365,12 @@ fn gather(
     let total = walk.found.len();
     let mut all = Vec::with_capacity(total);
     let mut any_read = false;
-    let mut keeper = Keeper::new(keeping);
+    let mut keeper = CandidateKeeper::new(keeping);
     loaded.candidates.reserve(total);
     for mut found in walk.found {
         let mut known =
             match std::mem::replace(&mut found.content, probe_walk::WalkedContent::NotRead) {
-                probe_walk::WalkedContent::Item(Item { known, was_read }) => {
+                probe_walk::WalkedContent::Item(LoadedFile { known, was_read }) => {
                     any_read |= was_read;
                     known
                 }
@@ -391,7 +393,7 @@ fn gather(
                     continue;
                 }
             };
-        known.met = Some(Met {
+        known.walk_place = Some(WalkPlace {
             path: Arc::clone(&found.path),
             place: found.layout,
             links: found.links,
@@ -433,7 +435,7 @@ fn gather(
     let needed = asking.filter_map(|content| content.parsed().skill.requirements.as_deref());
     loaded.requirements = needed.cloned().collect();
     cache.replace(all, any_read, &keeper.also_declaring);
-    loaded.trace = Some(Trace {
+    loaded.trace = Some(WalkTrace {
         scan: scan.clone(),
         problems: walk.problems,
         limits: walk.limits,
@@ -481,7 +483,7 @@ pub(crate) fn unopened(error: &FsError, links: LinkRule) -> Diagnostic {
     troubles::file_error(Code::RootUnreadable, error)
 }
 
-fn ignore_rules(walk: &WalkResult<Item>) -> IgnoreRules {
+fn ignore_rules(walk: &WalkResult<LoadedFile>) -> IgnoreRules {
     let mut rules = IgnoreRules::default();
     for file in &walk.ignore_files {
         rules.add(&file.folder, &file.text);

@@ -34,8 +34,8 @@ use grove_spec::package::EntryKind;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic, Position};
 
-pub use agent_files::{AgentReaders, Created};
-pub use chain_files::{ChainAsks, NewChain};
+pub use agent_files::{AgentReaders, NewAgent};
+pub use chain_files::{ChainChanges, NewChain};
 pub use error::ManageError;
 pub use skill_copies::SkillCopy;
 pub use skill_files::NewSkill;
@@ -45,9 +45,9 @@ use within::WritePlace;
 
 use crate::agent_overrides;
 use crate::environment::Environment;
-use crate::library::{Library, Look};
+use crate::library::{Discovery, Library};
 use crate::planning::PlannedRoot;
-use crate::request::{Parts, Request, View};
+use crate::request::{DiscoveryParts, DiscoveryRequest, DiscoveryView};
 use crate::sources::Sources;
 use crate::trusting::{self, WrittenFile};
 
@@ -60,7 +60,7 @@ const SKILLS: &str = ".grove/skills";
 
 /// The report of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangeReport {
     /// Its name after the change.
     pub name: String,
     /// The scope of the file that was written.
@@ -83,7 +83,7 @@ pub struct Changed {
 
 /// Another name for a skill, an agent or a chain.
 #[derive(Debug, Clone)]
-pub struct Renaming<'a> {
+pub struct RenameRequest<'a> {
     /// The name that it has now.
     pub name: &'a str,
     /// The new name, as typed.
@@ -95,9 +95,9 @@ pub struct Renaming<'a> {
 }
 
 /// The parts of renaming and deleting files that differ between skills, agents and chains.
-trait Managed: Entry {
+trait ManagedEntry: Entry {
     /// All of its kind.
-    fn all(look: &Look) -> Entries<'_, Self>;
+    fn all(look: &Discovery) -> Entries<'_, Self>;
 
     /// The bytes of its file if it is still the one that was judged.
     fn bytes(&self, sources: &Sources) -> Option<Vec<u8>>;
@@ -152,7 +152,7 @@ trait Managed: Entry {
 pub struct Manager {
     library: Library,
     /// The present state; it is looked at again after every change.
-    look: Look,
+    look: Discovery,
     /// The recording that keeps files before they are changed.
     recording: Arc<UndoRecording>,
     _lock: Lock,
@@ -166,9 +166,9 @@ impl Manager {
         }
         files::make_folder(&environment.state)?;
         let lock = Lock::take(&environment.state.join("managing"), WAIT)?;
-        let request = Request {
-            parts: Parts::ALL,
-            ..Request::default()
+        let request = DiscoveryRequest {
+            parts: DiscoveryParts::ALL,
+            ..DiscoveryRequest::default()
         };
         let mut library = Library::new(environment.clone(), request);
         Ok(Self {
@@ -249,8 +249,8 @@ impl Manager {
     pub fn rename(
         &mut self,
         kind: EntryKind,
-        asked: &Renaming<'_>,
-    ) -> Result<Changed, ManageError> {
+        asked: &RenameRequest<'_>,
+    ) -> Result<ChangeReport, ManageError> {
         match kind {
             EntryKind::Chains => self.rename_file::<Chain>(asked),
             EntryKind::Agents => self.rename_file::<Agent>(asked),
@@ -278,7 +278,7 @@ impl Manager {
         kind: EntryKind,
         name: &str,
         scope: Option<LayerScope>,
-    ) -> Result<Changed, ManageError> {
+    ) -> Result<ChangeReport, ManageError> {
         match kind {
             EntryKind::Chains => self.delete_file::<Chain>(name, scope),
             EntryKind::Agents => self.delete_file::<Agent>(name, scope),
@@ -286,7 +286,10 @@ impl Manager {
         }
     }
 
-    fn rename_file<E: Managed>(&mut self, asked: &Renaming<'_>) -> Result<Changed, ManageError> {
+    fn rename_file<E: ManagedEntry>(
+        &mut self,
+        asked: &RenameRequest<'_>,
+    ) -> Result<ChangeReport, ManageError> {
         let files = E::own_files(self);
         let (one, scope) = files.own(asked.name, asked.scope)?;
         let (old_name, location) = (one.name().to_owned(), files.location(one));
@@ -305,8 +308,8 @@ impl Manager {
         }
         let warnings = match E::KIND {
             _ if runtime == old_name => Vec::new(),
-            EntryKind::Agents => self.left_behind(&old_name),
-            EntryKind::Skills => self.left_without(&old_name),
+            EntryKind::Agents => self.still_naming_agent(&old_name),
+            EntryKind::Skills => self.still_naming_skill(&old_name),
             EntryKind::Chains => Vec::new(),
         };
         let mut report = self.report::<E>(&runtime, scope, file, changed, warnings);
@@ -317,11 +320,11 @@ impl Manager {
         Ok(report)
     }
 
-    fn delete_file<E: Managed>(
+    fn delete_file<E: ManagedEntry>(
         &mut self,
         name: &str,
         scope: Option<LayerScope>,
-    ) -> Result<Changed, ManageError> {
+    ) -> Result<ChangeReport, ManageError> {
         let files = E::own_files(self);
         let (one, scope) = files.own(name, scope)?;
         let (name, location) = (one.name().to_owned(), files.location(one));
@@ -336,8 +339,8 @@ impl Manager {
             report.notes.push(one_line(&note));
         } else {
             report.warnings.extend(match E::KIND {
-                EntryKind::Agents => self.left_behind(&name),
-                EntryKind::Skills => self.left_without(&name),
+                EntryKind::Agents => self.still_naming_agent(&name),
+                EntryKind::Skills => self.still_naming_skill(&name),
                 EntryKind::Chains => Vec::new(),
             });
         }
@@ -355,19 +358,19 @@ impl Manager {
         let _ = trusting::keep_written(&self.look.world.environment, &written);
     }
 
-    fn report<E: Managed>(
+    fn report<E: ManagedEntry>(
         &mut self,
         name: &str,
         scope: LayerScope,
         file: PathBuf,
         changed: bool,
         mut warnings: Vec<Diagnostic>,
-    ) -> Changed {
+    ) -> ChangeReport {
         self.look = self.library.look();
         let files = E::own_files(self);
         let mut all = files.found.all.iter();
         let one = all.find(|one| files.location(one) == file);
-        let fields = one.into_iter().flat_map(Managed::overridden);
+        let fields = one.into_iter().flat_map(ManagedEntry::overridden);
         let notes = fields.map(|set| {
             let (file, line) = (set.origin.file.display(), set.origin.line);
             let field = set.field.as_str();
@@ -376,7 +379,7 @@ impl Manager {
         if let (EntryKind::Chains, Some(chain)) = (E::KIND, one) {
             warnings.extend(chain.findings().cloned());
         }
-        Changed {
+        ChangeReport {
             name: name.to_owned(),
             scope,
             previous: None,
@@ -390,8 +393,8 @@ impl Manager {
     }
 
     /// Findings about what still names an agent that was renamed or deleted.
-    fn left_behind(&self, name: &str) -> Vec<Diagnostic> {
-        let laid = agent_overrides::find(&self.look.world, &View::Own);
+    fn still_naming_agent(&self, name: &str) -> Vec<Diagnostic> {
+        let laid = agent_overrides::find(&self.look.world, &DiscoveryView::Own);
         let overrides = laid.layers.iter().flat_map(|layer| &layer.overrides.agents);
         let mut left: Vec<Diagnostic> = overrides
             .filter(|said| said.agent == name)
@@ -407,7 +410,7 @@ impl Manager {
     }
 
     /// Findings about what still names a skill that was renamed or deleted.
-    fn left_without(&self, name: &str) -> Vec<Diagnostic> {
+    fn still_naming_skill(&self, name: &str) -> Vec<Diagnostic> {
         let agents = self.agents();
         let naming = agents.all.iter().filter(|agent| {
             let file = agent.file();
@@ -422,7 +425,11 @@ impl Manager {
     }
 
     /// Warnings about names that an agent's fields lead to.
-    fn doubts(&self, file: &grove_spec::agent::AgentFile, location: &Path) -> Vec<Diagnostic> {
+    fn name_warnings(
+        &self,
+        file: &grove_spec::agent::AgentFile,
+        location: &Path,
+    ) -> Vec<Diagnostic> {
         let mut doubts = Vec::new();
         let agents = self.agents();
         let own = |agent: &&Agent| agents.location(agent) != location;

@@ -21,8 +21,8 @@ use grove_spec::text::one_line;
 
 use crate::environment::Environment;
 use crate::project::{FolderTrust, Project};
-use crate::scope::Scope;
-use search::Search;
+use crate::scope::OwnerScope;
+use search::PackageSearch;
 pub(crate) use search::{first_of_each, path_from, settings_alone};
 
 /// The largest manifest or settings file that is read.
@@ -127,7 +127,7 @@ impl GivenPlace {
 }
 
 /// Files and folders that say which packages there are: a change of one may mean other packages.
-pub(crate) fn signs(environment: &Environment, project: &Project) -> Vec<PathBuf> {
+pub(crate) fn declaring_files(environment: &Environment, project: &Project) -> Vec<PathBuf> {
     let root = project.settings_folder();
     let of_project = root.into_iter().flat_map(|root| {
         let below = [
@@ -149,7 +149,7 @@ pub(crate) fn signs(environment: &Environment, project: &Project) -> Vec<PathBuf
 }
 
 /// Folders in which packages are installed, each in a folder of its own.
-pub(crate) fn shelves(environment: &Environment, project: &Project) -> Vec<PathBuf> {
+pub(crate) fn package_folders(environment: &Environment, project: &Project) -> Vec<PathBuf> {
     let root = project.settings_folder();
     let of_project = root.into_iter().flat_map(|root| {
         let below = [format!(".pi/{PI_MODULES}"), MODULES.to_owned()];
@@ -167,9 +167,9 @@ pub(crate) fn find(
     settings: &Settings,
     project: &Project,
     store: &TrustStore,
-    scope: Scope,
+    scope: OwnerScope,
 ) -> Packages {
-    let mut search = Search::default();
+    let mut search = PackageSearch::default();
     let root = project.settings_folder();
     if let Some(root) = root.filter(|_| scope.has_project()) {
         search.project(root, &FolderTrust::of(root, store));
@@ -185,7 +185,7 @@ pub(crate) fn find(
 
 /// The packages of one folder of a project alone, for a record of what is in it.
 pub(crate) fn of_project(root: &Path, within: &Path, trust: &FolderTrust) -> Packages {
-    let mut search = Search::default();
+    let mut search = PackageSearch::default();
     search.project(root, trust);
     search.reach(Some(within));
     search.found

@@ -20,7 +20,7 @@ use crate::bundled;
 use crate::environment::Environment;
 use crate::packages::{self, GivenPlace, Package, Packages};
 use crate::project::Project;
-use crate::request::View;
+use crate::request::DiscoveryView;
 use crate::troubles::file_error;
 use crate::world::World;
 
@@ -38,7 +38,7 @@ pub struct PlannedRoot {
     /// Set if only folders directly in it are skills.
     pub children_only: bool,
     /// The package that gives it.
-    pub package: Option<GivenBy>,
+    pub package: Option<RootPackage>,
     /// The format of agents in it.
     pub format: AgentFormat,
     /// The files that count, by path below the root, where the place is not the folder but these files, which settings
@@ -52,7 +52,7 @@ pub struct PlannedRoot {
 
 /// The package that gives a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GivenBy {
+pub struct RootPackage {
     /// The folder of the package.
     pub folder: PathBuf,
     /// Set if it is the project's; otherwise it is the user's.
@@ -101,28 +101,28 @@ impl PlannedRoot {
 
 /// Roots to look in and what was found while choosing them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Plan {
+pub(crate) struct RootPlan {
     pub(crate) roots: Vec<PlannedRoot>,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
 /// The roots of one kind for a view.
-pub(crate) fn plan(kind: EntryKind, world: &World, view: &View) -> Plan {
+pub(crate) fn plan(kind: EntryKind, world: &World, view: &DiscoveryView) -> RootPlan {
     match (view, view.host()) {
-        (View::Folders(folders), _) => exactly(folders),
+        (DiscoveryView::Folders(folders), _) => exactly(folders),
         (_, Some(host)) => match kind {
             EntryKind::Skills => of_host(world, &host),
             EntryKind::Agents => agent_formats::of_host(world, host),
             // No host has chains that Grove knows of.
-            EntryKind::Chains => Plan::default(),
+            EntryKind::Chains => RootPlan::default(),
         },
-        (View::Own | View::Host(_), None) => own(kind, world),
+        (DiscoveryView::Own | DiscoveryView::Host(_), None) => own(kind, world),
     }
 }
 
 /// Exactly these folders, as trusted user roots.
-fn exactly(folders: &[PathBuf]) -> Plan {
-    let mut plan = Plan::default();
+fn exactly(folders: &[PathBuf]) -> RootPlan {
+    let mut plan = RootPlan::default();
     for (order, folder) in folders.iter().enumerate() {
         plan.push_given(folder.clone(), order, RootSource::User);
     }
@@ -158,10 +158,10 @@ fn host_folders(kind: EntryKind, host: &Host) -> &[HostRoot] {
 
 /// Everything Grove itself looks in. Skills, agents and chains have the same places, ladder and trust. What is
 /// not in the scope is not looked at, and so nothing is said of it.
-pub(crate) fn own(kind: EntryKind, world: &World) -> Plan {
+pub(crate) fn own(kind: EntryKind, world: &World) -> RootPlan {
     let (environment, project, scope) = (&world.environment, &world.project, world.scope);
     let settings = &world.own_settings.settings;
-    let mut plan = Plan::default();
+    let mut plan = RootPlan::default();
     let hosts = if settings.compat_roots.value {
         hosts::all()
     } else {
@@ -251,9 +251,9 @@ fn extra_folders(kind: EntryKind, environment: &Environment, settings: &Settings
 }
 
 /// Everything another host looks in, with that host's trust: the host asks for it by itself.
-fn of_host(world: &World, host: &Host) -> Plan {
+fn of_host(world: &World, host: &Host) -> RootPlan {
     let (environment, project) = (&world.environment, &world.project);
-    let mut plan = Plan::default();
+    let mut plan = RootPlan::default();
     let climbed = host.scan.climbs.then(|| project.climbed(environment));
     let project = climbed.as_ref().unwrap_or(project);
     if host.scan.named_folders == NamedFolders::Pi {
@@ -280,7 +280,7 @@ fn of_host(world: &World, host: &Host) -> Plan {
     plan.finish()
 }
 
-impl Plan {
+impl RootPlan {
     /// The same plan with folders added to the extra ones, or to exactly these.
     pub(crate) fn with_added(mut self, folders: &[PathBuf], source: RootSource) -> Self {
         let known = self.roots.iter().filter(|it| it.root.source == source);
@@ -463,7 +463,7 @@ fn package_root(order: usize, package: &Package, given: &GivenPlace) -> PlannedR
     };
     PlannedRoot {
         children_only: given.children_only,
-        package: Some(GivenBy {
+        package: Some(RootPackage {
             folder: package.folder.clone(),
             is_projects: package.is_projects,
         }),

@@ -30,7 +30,7 @@ impl Project {
     pub fn find(environment: &Environment) -> Self {
         let working =
             files::canonical(&environment.working).unwrap_or_else(|_| environment.working.clone());
-        let permitted = Permitted::in_environment(environment);
+        let permitted = ProjectRule::in_environment(environment);
         let has = |folder: &Path, name: &str| files::is_there(&folder.join(name));
 
         let root = working
@@ -60,7 +60,7 @@ impl Project {
         let Some(nearest) = self.folders.first().filter(|_| !self.is_repository) else {
             return self.clone();
         };
-        let permitted = Permitted::in_environment(environment);
+        let permitted = ProjectRule::in_environment(environment);
         let home = permitted.home.as_deref();
         let folders = nearest
             .ancestors()
@@ -97,12 +97,12 @@ impl Project {
 }
 
 /// The rule for folders that may be a project at all: not home, nor a folder above it, nor a temporary folder.
-pub(crate) struct Permitted {
+pub(crate) struct ProjectRule {
     home: Option<PathBuf>,
     temporary: PathBuf,
 }
 
-impl Permitted {
+impl ProjectRule {
     /// The rule for an environment.
     pub(crate) fn in_environment(environment: &Environment) -> Self {
         let resolved =
@@ -130,7 +130,7 @@ pub(crate) struct FolderTrust {
 
 /// The state of a file that names other places, compared with what was seen of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Naming {
+pub(crate) enum NamingFileState {
     /// It is as it was seen, or the project was never looked at, or all changes are followed.
     AsSeen,
     /// It was not there.
@@ -216,16 +216,18 @@ impl FolderTrust {
     }
 
     /// Compares a file that names other places, given with its digest while it is there, with what was seen.
-    pub(crate) fn naming(&self, file: &Path, digest: Option<&Digest>) -> Naming {
+    pub(crate) fn naming(&self, file: &Path, digest: Option<&Digest>) -> NamingFileState {
         let pinned = self.grant.as_ref().filter(|grant| !grant.follow);
         let Some(grant) = pinned else {
-            return Naming::AsSeen;
+            return NamingFileState::AsSeen;
         };
         match (seen_of(grant, file), digest) {
-            (None, None) => Naming::AsSeen,
-            (None, Some(_)) => Naming::New,
-            (Some(pin), Some(digest)) if trust::is_of(pin, &digest.to_string()) => Naming::AsSeen,
-            (Some(_), _) => Naming::Changed,
+            (None, None) => NamingFileState::AsSeen,
+            (None, Some(_)) => NamingFileState::New,
+            (Some(pin), Some(digest)) if trust::is_of(pin, &digest.to_string()) => {
+                NamingFileState::AsSeen
+            }
+            (Some(_), _) => NamingFileState::Changed,
         }
     }
 

@@ -17,7 +17,7 @@ use grove_spec::{Code, Diagnostic, Severity};
 
 use crate::catalog_files;
 use crate::instructions;
-use crate::library::{Look, Unsteady};
+use crate::library::{Discovery, StaleRead};
 use crate::sources::{SkillFiles, Sources};
 use crate::world::World;
 
@@ -26,12 +26,12 @@ use crate::world::World;
 pub enum PromptError {
     /// A file is not the one that was looked at.
     #[error("{} changed while it was read", .0.display())]
-    Unsteady(PathBuf),
+    FileChanged(PathBuf),
 }
 
-impl Unsteady for PromptError {
-    fn is_unsteady(&self) -> bool {
-        matches!(self, Self::Unsteady(_))
+impl StaleRead for PromptError {
+    fn is_stale(&self) -> bool {
+        matches!(self, Self::FileChanged(_))
     }
 }
 
@@ -117,8 +117,8 @@ pub struct PromptPlace<'a> {
     pub sources: &'a Sources,
 }
 
-impl<'a> From<&'a Look> for PromptPlace<'a> {
-    fn from(look: &'a Look) -> Self {
+impl<'a> From<&'a Discovery> for PromptPlace<'a> {
+    fn from(look: &'a Discovery) -> Self {
         Self {
             snapshot: &look.snapshot,
             sources: &look.sources,
@@ -148,7 +148,7 @@ pub fn prompt_at(
     let PromptPlace { snapshot, sources } = found;
     let agents = &snapshot.agents;
     let location = agents.location(agent);
-    let unsteady = || PromptError::Unsteady(location.clone());
+    let unsteady = || PromptError::FileChanged(location.clone());
     let source = sources.agents.read(agent).ok_or_else(unsteady)?;
     let format = sources.agents.format_of(agent);
     let own = own_of(agent, format, &location, &source).ok_or_else(unsteady)?;
@@ -245,7 +245,7 @@ pub(crate) fn read(
     };
     let unsteady = |at: usize| {
         let skill = snapshot.skills.get(at);
-        PromptError::Unsteady(
+        PromptError::FileChanged(
             skill.map_or_else(PathBuf::new, |skill| snapshot.location(&skill.place)),
         )
     };

@@ -5,7 +5,7 @@ use grove_spec::agent::overrides::DefaultModel;
 use grove_spec::{Code, Diagnostic};
 
 use crate::agent_overrides;
-use crate::request::View;
+use crate::request::DiscoveryView;
 use crate::world::World;
 
 /// The settings about runs of agents, and those that cannot be read.
@@ -22,7 +22,7 @@ pub struct RunRules {
 impl World {
     /// Returns the rules that the settings give for runs.
     pub fn run_rules(&self) -> RunRules {
-        let overrides = agent_overrides::find(self, &View::Own);
+        let overrides = agent_overrides::find(self, &DiscoveryView::Own);
         let own = self.settings.diagnostics.iter();
         let lost = own.chain(&overrides.diagnostics).filter(|finding| {
             matches!(finding.code, Code::SettingsRestriction | Code::ConfigSyntax)

@@ -8,7 +8,7 @@ use crate::planning::PlannedRoot;
 /// The owners whose agents and chains are looked for. Those of Grove and of the user's packages always are; a package
 /// that came with the project is the project's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Scope {
+pub enum OwnerScope {
     /// The user's, and the further folders.
     User,
     /// The project's agents and chains.
@@ -18,7 +18,7 @@ pub enum Scope {
     Both,
 }
 
-impl Scope {
+impl OwnerScope {
     pub(crate) fn has(self, planned: &PlannedRoot) -> bool {
         let given_by = planned.package.as_ref();
         match planned.root.source {

@@ -29,7 +29,7 @@ pub use grove_catalog::search::{
     anything_fits,
 };
 
-use crate::library::{Library, Look, LookAgain};
+use crate::library::{Discovery, Library, Rediscover};
 use crate::troubles::file_error;
 
 /// The attempts at looking and reading when some files change in between.
@@ -37,7 +37,7 @@ const ATTEMPTS: usize = 3;
 
 /// The result of a search.
 #[derive(Debug)]
-pub struct Found {
+pub struct SearchResult {
     /// The snapshot that was searched.
     pub snapshot: Arc<Snapshot>,
     /// The skills, best first.
@@ -55,7 +55,7 @@ pub struct Searcher {
 
 impl Searcher {
     /// Looks, and searches what was found.
-    pub fn search(&mut self, library: &mut Library, query: &SearchQuery<'_>) -> Found {
+    pub fn search(&mut self, library: &mut Library, query: &SearchQuery<'_>) -> SearchResult {
         let look = library.look();
         self.search_in(library, &look, query)
     }
@@ -63,14 +63,14 @@ impl Searcher {
     /// Searches the result of a look of the library; looks again when files changed since.
     pub fn search_in(
         &mut self,
-        library: &mut impl LookAgain,
-        look: &Look,
+        library: &mut impl Rediscover,
+        look: &Discovery,
         query: &SearchQuery<'_>,
-    ) -> Found {
+    ) -> SearchResult {
         let (snapshot, hits, diagnostics) = self.steady(library, look, |snapshot, index| {
             search::search(snapshot, index, query)
         });
-        Found {
+        SearchResult {
             snapshot,
             hits,
             diagnostics,
@@ -81,7 +81,7 @@ impl Searcher {
     pub fn confusable_in(
         &mut self,
         library: &mut Library,
-        look: &Look,
+        look: &Discovery,
     ) -> (Arc<Snapshot>, ConfusableSkills, Vec<Diagnostic>) {
         self.steady(library, look, |snapshot, index| {
             confusable::find(snapshot, index)
@@ -96,8 +96,8 @@ impl Searcher {
     /// Asks, and looks again while files change under the index.
     fn steady<T: Default>(
         &mut self,
-        library: &mut impl LookAgain,
-        look: &Look,
+        library: &mut impl Rediscover,
+        look: &Discovery,
         ask: impl Fn(&Snapshot, &SearchIndex) -> Result<T, DamagedIndex>,
     ) -> (Arc<Snapshot>, T, Vec<Diagnostic>) {
         let mut look = look.clone();
@@ -112,7 +112,7 @@ impl Searcher {
             }
             if !last {
                 library.forget_files();
-                look = library.look_again();
+                look = library.rediscover();
             }
         }
         (look.snapshot, T::default(), all)
@@ -122,7 +122,7 @@ impl Searcher {
     /// files changed and this is not the last attempt.
     fn with_index<T>(
         &mut self,
-        look: &Look,
+        look: &Discovery,
         last: bool,
         ask: impl Fn(&SearchIndex) -> Result<T, DamagedIndex>,
     ) -> (Option<T>, Vec<Diagnostic>) {

@@ -119,11 +119,11 @@ pub(crate) fn limits(
         names => names,
     };
     let entries = format!("more than {} entries in {names}", options.max_entries);
-    said_of_limits(root, hit, [candidates, deep, opened, entries])
+    limit_findings(root, hit, [candidates, deep, opened, entries])
 }
 
 /// The findings about limits that were reached: candidates, depth, folders, entries.
-pub(crate) fn said_of_limits(
+pub(crate) fn limit_findings(
     root: &Path,
     hit: &LimitsHit,
     [candidates, depth, folders, entries]: [String; 4],

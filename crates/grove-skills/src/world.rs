@@ -14,8 +14,8 @@ use grove_spec::package::EntryKind;
 use crate::environment::Environment;
 use crate::packages::{self, Packages};
 use crate::project::{FolderTrust, Project};
-use crate::request::{Request, View};
-use crate::scope::Scope;
+use crate::request::{DiscoveryRequest, DiscoveryView};
+use crate::scope::OwnerScope;
 use crate::settings::LoadedSettings;
 use crate::trusting;
 
@@ -35,27 +35,28 @@ pub struct World {
     /// The settings of the user alone.
     pub(crate) user_settings: Arc<LoadedSettings>,
     /// The scope in which agents and chains are looked for.
-    pub(crate) scope: Scope,
+    pub(crate) scope: OwnerScope,
     grants: TrustStore,
 }
 
 impl World {
     /// Finds what a request needs of the surroundings.
-    pub fn find(environment: &Arc<Environment>, request: &Request) -> Self {
+    pub fn find(environment: &Arc<Environment>, request: &DiscoveryRequest) -> Self {
         Self::find_with(environment, request, trusting::store(environment))
     }
 
     /// The same with a store that may have read grants before.
     pub(crate) fn find_with(
         environment: &Arc<Environment>,
-        request: &Request,
+        request: &DiscoveryRequest,
         grants: TrustStore,
     ) -> Self {
         let parts = request.parts;
         let host = request.view.host();
         let mut kinds = EntryKind::ALL.into_iter();
-        let is_own = kinds.any(|kind| parts.has(kind) && request.view_of(kind) == View::Own);
-        let has_own_settings = is_own || (parts.is_nothing() && request.view == View::Own);
+        let is_own =
+            kinds.any(|kind| parts.has(kind) && request.view_of(kind) == DiscoveryView::Own);
+        let has_own_settings = is_own || (parts.is_nothing() && request.view == DiscoveryView::Own);
         // Prompts have the project's instructions for all who work in it, whichever folders agents and skills are in.
         let needs_project = has_own_settings || host.is_some() || (parts.skills && parts.agents);
         let project = if needs_project {
@@ -75,7 +76,7 @@ impl World {
             Arc::make_mut(&mut own_settings).add_project(root, &|| FolderTrust::of(root, &grants));
         }
         let settings = match (&request.view, &host) {
-            (View::Folders(_), _) => Arc::clone(&user_settings),
+            (DiscoveryView::Folders(_), _) => Arc::clone(&user_settings),
             (_, Some(host)) => Arc::new(LoadedSettings {
                 settings: settings_of_host(host),
                 ..LoadedSettings::default()
@@ -122,7 +123,7 @@ impl World {
             packages: Packages::default(),
             own_settings: Arc::clone(&user_settings),
             user_settings,
-            scope: Scope::Both,
+            scope: OwnerScope::Both,
             grants: trusting::store(environment),
         }
     }
@@ -138,15 +139,15 @@ impl World {
     }
 
     /// The settings by which agents and chains are looked for, in exactly these folders or as usual.
-    pub(crate) fn definition_settings(&self, view: &View) -> &LoadedSettings {
+    pub(crate) fn definition_settings(&self, view: &DiscoveryView) -> &LoadedSettings {
         match view {
-            View::Own => &self.own_settings,
-            View::Folders(_) | View::Host(_) => &self.user_settings,
+            DiscoveryView::Own => &self.own_settings,
+            DiscoveryView::Folders(_) | DiscoveryView::Host(_) => &self.user_settings,
         }
     }
 }
 
-impl View {
+impl DiscoveryView {
     /// The host by whose rules the look is made.
     pub(crate) fn host(&self) -> Option<Host> {
         match self {

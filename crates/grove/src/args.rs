@@ -12,14 +12,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use crate::agent_fields::AskedFields;
+pub(crate) use crate::agent_fields::TypedFields;
 pub(crate) use agents::{
-    AgentLook, AgentScope, AgentsCommand, DeleteArgs, NamedArgs, OwnScope, RenameArgs, Whose,
+    AgentDiscoveryArgs, AgentScopeArg, AgentsCommand, DeleteArgs, NamedArgs, OwnScope, OwnerArgs,
+    RenameArgs,
 };
-pub(crate) use chains::{ChainLook, ChainsCommand};
+pub(crate) use chains::{ChainDiscoveryArgs, ChainsCommand};
 pub(crate) use export::ExportArgs;
 pub(crate) use names::{command, other_names_table, with_names};
-pub(crate) use runs::{GoOnArgs, LedgerArguments, PlanArgs, RunArgs, RunExportArgs, RunsCommand};
+pub(crate) use runs::{GoOnArgs, LedgerArgs, PlanArgs, RunArgs, RunExportArgs, RunsCommand};
 pub(crate) use skills::{ManageSkills, SkillFields};
 
 /// What coding agents know and whom they delegate to: finds skills, explains what a model sees, runs child agents.
@@ -34,15 +35,15 @@ pub(crate) use skills::{ManageSkills, SkillFields};
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<CliCommand>,
     /// For `grove` alone.
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: DiscoveryArgs,
 }
 
 /// Where to look and how to print; on every command that looks at skills.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Look {
+pub(crate) struct DiscoveryArgs {
     /// Look in exactly this folder, as a trusted user root, and nowhere else (repeatable)
     #[arg(long = "root", value_name = "DIR")]
     pub(crate) roots: Vec<PathBuf>,
@@ -58,7 +59,7 @@ pub(crate) struct Look {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Manage skills: list, show, check, search, create, edit, rename, copy, delete, enable, disable, activate, …
     #[command(subcommand)]
     Skills(SkillsCommand),
@@ -98,7 +99,7 @@ pub(crate) enum Command {
         /// Its name, id, or id@root
         name: String,
         #[command(flatten)]
-        look: Look,
+        look: DiscoveryArgs,
     },
     /// Serve skills and agents to a host over MCP, on stdin and stdout or over HTTP
     Mcp(Box<McpArgs>),
@@ -155,12 +156,12 @@ pub(crate) enum Command {
     /// Check the installation: what was found and what needs attention
     Doctor {
         #[command(flatten)]
-        look: Look,
+        look: DiscoveryArgs,
     },
     /// Print the current skills and then every change, one line of JSON each, until interrupted
     Watch {
         #[command(flatten)]
-        look: Look,
+        look: DiscoveryArgs,
     },
     /// Show the settings in force and where each one comes from
     Config {
@@ -184,7 +185,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Manual {
         /// The page
-        page: Page,
+        page: ManualPage,
     },
 }
 
@@ -198,7 +199,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, requires = "paths")]
     pub(crate) fix: bool,
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: DiscoveryArgs,
     #[command(flatten)]
     pub(crate) only: FindingFilter,
 }
@@ -218,7 +219,7 @@ pub(crate) struct TryArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CatalogArgs {
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: DiscoveryArgs,
     /// At most this many characters, or tokens with --tokens
     #[arg(long, value_name = "CHARS", conflicts_with = "host")]
     pub(crate) budget: Option<usize>,
@@ -273,7 +274,7 @@ pub(crate) enum SkillsCommand {
     /// List every skill with its state
     List {
         #[command(flatten)]
-        look: Look,
+        look: DiscoveryArgs,
         /// Only skills in this state (repeatable)
         #[arg(long = "state", value_name = "STATE")]
         states: Vec<String>,
@@ -286,12 +287,12 @@ pub(crate) enum SkillsCommand {
         /// Its name, id, or id@root
         name: String,
         #[command(flatten)]
-        look: Look,
+        look: DiscoveryArgs,
     },
     /// List everything that needs attention, by kind; exits 1 if there is anything
     Check {
         #[command(flatten)]
-        look: Look,
+        look: DiscoveryArgs,
         #[command(flatten)]
         only: FindingFilter,
     },
@@ -300,12 +301,12 @@ pub(crate) enum SkillsCommand {
     /// Find skills that a model would confuse and skills that match everything, and say what to change
     Confusable {
         #[command(flatten)]
-        look: Look,
+        look: DiscoveryArgs,
     },
     /// List the folders that are searched, the strongest first
     Roots {
         #[command(flatten)]
-        look: Look,
+        look: DiscoveryArgs,
     },
     /// Print a skill's instructions as a model should read them, or the skills of a group or branch
     Activate {
@@ -318,21 +319,21 @@ pub(crate) enum SkillsCommand {
         #[arg(long)]
         again: bool,
         #[command(flatten)]
-        conversation: Conversation,
+        conversation: ConversationArgs,
     },
     /// Show the skills of a group or branch in its place in the session's catalog
     Expand {
         /// A group or a skill
         id: String,
         #[command(flatten)]
-        conversation: Conversation,
+        conversation: ConversationArgs,
     },
     /// Show a group or branch again in place of its skills
     Collapse {
         /// A group or a skill
         id: String,
         #[command(flatten)]
-        conversation: Conversation,
+        conversation: ConversationArgs,
     },
     #[command(flatten)]
     Manage(ManageSkills),
@@ -368,7 +369,7 @@ pub(crate) struct PromptArgs {
     #[arg(long, value_name = "RUN", conflicts_with_all = ["agent", "roots", "all", "budget", "base", "explain"])]
     pub(crate) run: Option<String>,
     #[command(flatten)]
-    pub(crate) look: AgentLook,
+    pub(crate) look: AgentDiscoveryArgs,
     /// Look for skills in exactly this folder, as a trusted user root, and nowhere else (repeatable)
     #[arg(long = "root", value_name = "DIR")]
     pub(crate) roots: Vec<PathBuf>,
@@ -406,7 +407,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "host")]
     pub(crate) session: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub(crate) look: DiscoveryArgs,
 }
 
 /// A number of results that can be given.
@@ -422,7 +423,7 @@ fn limit(text: &str) -> Result<usize, String> {
 ///
 /// There is no other host's view here: what is given is Grove's own.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Conversation {
+pub(crate) struct ConversationArgs {
     /// The session file that remembers what was expanded and activated; created if it does not exist
     #[arg(long, value_name = "FILE")]
     pub(crate) session: Option<PathBuf>,
@@ -437,10 +438,10 @@ pub(crate) struct Conversation {
     pub(crate) json: bool,
 }
 
-impl Conversation {
+impl ConversationArgs {
     /// Where to look.
-    pub(crate) fn look(&self) -> Look {
-        Look {
+    pub(crate) fn look(&self) -> DiscoveryArgs {
+        DiscoveryArgs {
             roots: self.roots.clone(),
             host: None,
             all: self.all,
@@ -474,18 +475,18 @@ pub(crate) enum McpCommand {
     /// Add the server to a host's configuration; shows the difference first
     Install {
         #[command(flatten)]
-        entry: McpEntry,
+        entry: McpEntryArgs,
     },
     /// Remove the server from a host's configuration; shows the difference first
     Uninstall {
         #[command(flatten)]
-        entry: McpEntry,
+        entry: McpEntryArgs,
     },
 }
 
 /// Where the server is entered.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct McpEntry {
+pub(crate) struct McpEntryArgs {
     /// The host
     #[arg(long, value_enum)]
     pub(crate) host: McpHost,
@@ -523,7 +524,7 @@ pub(crate) enum McpScope {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Page {
+pub(crate) enum ManualPage {
     Agents,
     Cli,
     Config,

@@ -7,8 +7,8 @@ use std::ops::Range;
 use grove_spec::text::one_line;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
 
-use crate::colour::{Meaning, marked, of_word};
-use crate::output::Page;
+use crate::colour::{ColourMeaning, marked, of_word};
+use crate::output::TableReader;
 
 /// Rows of cells under headings.
 pub(crate) struct Table {
@@ -50,10 +50,10 @@ impl Table {
     }
 
     /// Renders the table for its reader, with marks of meaning: see [`crate::output::Output::painted`].
-    pub(crate) fn render(&self, page: impl Into<Page>) -> String {
+    pub(crate) fn render(&self, page: impl Into<TableReader>) -> String {
         match page.into() {
-            Page::Tabs => self.rows.iter().map(|row| row.join("\t") + "\n").collect(),
-            Page::Columns(columns) => {
+            TableReader::Tabs => self.rows.iter().map(|row| row.join("\t") + "\n").collect(),
+            TableReader::Columns(columns) => {
                 let last = self.headings.len().saturating_sub(1);
                 let all = self
                     .widths(columns, last + 1)
@@ -170,7 +170,7 @@ impl Table {
     fn painted(&self, at: usize, text: &str, is_heading: bool) -> String {
         let is_about = matches!(self.headings.get(at), Some(&("STATE" | "FITS" | "TRUST")));
         match of_word(text).filter(|_| is_about) {
-            _ if is_heading => marked(Meaning::Heading, text),
+            _ if is_heading => marked(ColourMeaning::Heading, text),
             Some(meaning) => marked(meaning, text),
             None => text.to_owned(),
         }
@@ -182,7 +182,7 @@ impl Table {
         for row in &self.rows {
             for (at, (heading, cell)) in self.headings.iter().zip(row).enumerate() {
                 if at == 0 {
-                    out.push_str(&marked(Meaning::Heading, cell));
+                    out.push_str(&marked(ColourMeaning::Heading, cell));
                     out.push('\n');
                     continue;
                 }
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn another_program_gets_everything_between_tabs() {
-        let text = example().render(Page::Tabs);
+        let text = example().render(TableReader::Tabs);
         let first = text.lines().next().unwrap();
         assert_eq!(first.split('\t').count(), 4);
         assert!(first.ends_with("asks about a document."), "{first}");

@@ -15,7 +15,7 @@ use grove_runs::{
 };
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt_at};
 use grove_skills::run_rules::RunRules;
-use grove_skills::{Environment, Library, Look};
+use grove_skills::{Discovery, Environment, Library};
 use grove_spec::agent::{AgentFile, OutputFile, OutputMode, foreign_runner};
 use grove_spec::chain::{ChainTask, OnEmpty};
 use grove_spec::config::Settings;
@@ -43,7 +43,7 @@ const PROGRESS: &str = "progress.md";
 /// Finds the children of one run.
 pub(crate) struct ChildResolver<'a> {
     pub(crate) environment: &'a Environment,
-    pub(crate) look: &'a Look,
+    pub(crate) look: &'a Discovery,
     pub(crate) models: &'a ModelSettings,
     pub(crate) order: &'a RunOrder,
     /// The rules for runs in settings of other hosts.
@@ -57,7 +57,7 @@ pub(crate) struct ChildResolver<'a> {
     /// The files that answers are written to, with the step of each.
     pub(crate) outputs: RefCell<BTreeSet<(NodeId, PathBuf)>>,
     /// Looks from other folders that children work in.
-    pub(crate) looks: RefCell<BTreeMap<PathBuf, Look>>,
+    pub(crate) looks: RefCell<BTreeMap<PathBuf, Discovery>>,
     /// Versions of programs, by their files.
     pub(crate) versions: RefCell<BTreeMap<PathBuf, Option<String>>>,
     /// The chain that the request names.
@@ -278,7 +278,7 @@ impl ChildResolver<'_> {
     }
 
     /// Returns what a look from a folder finds; each folder is looked at once.
-    fn look_in(&self, folder: &Path) -> Look {
+    fn look_in(&self, folder: &Path) -> Discovery {
         if folder == self.folder {
             return self.look.clone();
         }
@@ -421,7 +421,11 @@ impl ChildResolver<'_> {
 }
 
 /// Refuses secret values for a program, since no process masks what the program's own tools print.
-fn require_no_values(look: &Look, made: &AgentPrompt, engine: &str) -> Result<(), EngineError> {
+fn require_no_values(
+    look: &Discovery,
+    made: &AgentPrompt,
+    engine: &str,
+) -> Result<(), EngineError> {
     let snapshot = &look.snapshot;
     for (at, skill) in snapshot.skills.iter().enumerate() {
         let has_values = || !variables_of(look, at).is_empty();

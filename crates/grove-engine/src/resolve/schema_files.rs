@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::root::RootSource;
 use grove_plan::Request as RunRequest;
-use grove_skills::Look;
+use grove_skills::Discovery;
 use grove_spec::chain::{ChainTask, OutputSchema};
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub(crate) struct SavedChain {
 }
 
 impl SavedChain {
-    pub(crate) fn of(look: &Look, asked: &RunRequest) -> Option<Self> {
+    pub(crate) fn of(look: &Discovery, asked: &RunRequest) -> Option<Self> {
         let chains = &look.snapshot.chains;
         let chain = entries::find(chains.entries(), asked.chain_name.as_deref()?).ok()?;
         let root = chains.roots.get(chain.root)?;

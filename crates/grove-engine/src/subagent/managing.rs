@@ -9,8 +9,10 @@ use grove_catalog::definitions::{Defined, Definition};
 use grove_catalog::entry::{Entries, Entry as _};
 use grove_catalog::report::count_sources;
 use grove_catalog::root::RootSource;
-use grove_skills::managing::{ChainAsks, Changed, Created, Manager, NewChain, Renaming};
-use grove_skills::{Environment, Library, Look, Parts, Request};
+use grove_skills::managing::{
+    ChainChanges, ChangeReport, Manager, NewAgent, NewChain, RenameRequest,
+};
+use grove_skills::{Discovery, DiscoveryParts, DiscoveryRequest, Environment, Library};
 use grove_spec::agent::AgentFile;
 use grove_spec::agent::compose::FileEdit;
 use grove_spec::chain::print::step_json;
@@ -28,17 +30,17 @@ use crate::error::EngineError;
 use crate::health::RunsHealth;
 
 /// Looks at the files of an environment.
-fn look(there: Environment, parts: Parts) -> Look {
-    let request = Request {
+fn look(there: Environment, parts: DiscoveryParts) -> Discovery {
+    let request = DiscoveryRequest {
         parts,
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
     Library::new(there, request).look()
 }
 
 /// Lists chains with their states.
 pub(crate) fn chains(engine: &Engine, said: &Said<'_>) -> Result<SubagentAnswer, EngineError> {
-    let look = look(engine.environment_in(said)?, Parts::CHAINS);
+    let look = look(engine.environment_in(said)?, DiscoveryParts::CHAINS);
     let chains = &look.snapshot.chains;
     let mut text = String::new();
     for chain in &chains.all {
@@ -59,7 +61,7 @@ pub(crate) fn agents(
     group: Option<&str>,
     said: &Said<'_>,
 ) -> Result<SubagentAnswer, EngineError> {
-    let look = look(engine.environment_in(said)?, Parts::AGENTS);
+    let look = look(engine.environment_in(said)?, DiscoveryParts::AGENTS);
     let agents = &look.snapshot.agents;
     let scope = match said.text("scope")? {
         Some("user") => Some(RootSource::User),
@@ -121,7 +123,7 @@ pub(crate) fn act(
 
 /// The skills, agents, chains and providers of an environment, and what needs attention.
 fn doctor(there: Environment) -> String {
-    let look = look(there, Parts::ALL);
+    let look = look(there, DiscoveryParts::ALL);
     let (snapshot, world) = (&look.snapshot, &look.world);
     let mut text = String::new();
     let mut counts = |noun: &str, counts: Vec<(RootSource, grove_catalog::report::StateCounts)>| {
@@ -186,7 +188,7 @@ fn push_findings<'a>(text: &mut String, findings: impl IntoIterator<Item = &'a D
 fn get(there: Environment, said: &Said<'_>) -> Result<String, EngineError> {
     match meant(said)? {
         Meant::Agent(name) => {
-            let look = look(there, Parts::AGENTS);
+            let look = look(there, DiscoveryParts::AGENTS);
             let agents = &look.snapshot.agents;
             let agent = entries::find(agents.entries(), name)?;
             let mut text = definition_text(agents.entries(), agent);
@@ -198,7 +200,7 @@ fn get(there: Environment, said: &Said<'_>) -> Result<String, EngineError> {
             Ok(text)
         }
         Meant::Chain(name) => {
-            let look = look(there, Parts::ALL);
+            let look = look(there, DiscoveryParts::ALL);
             let chains = &look.snapshot.chains;
             let chain = entries::find(chains.entries(), name)?;
             let mut text = definition_text(chains.entries(), chain);
@@ -272,12 +274,12 @@ fn create(there: &Environment, said: &Said<'_>) -> Result<String, EngineError> {
         return Err(EngineError::usage(message).hint("leave it out"));
     }
     let mut manager = Manager::new(there, &format!("agents create {name}"))?;
-    let changed = manager.create(&Created {
+    let changed = manager.create(&NewAgent {
         host: None,
         name: &name,
         package: package.as_deref(),
         scope: own,
-        asks: &asked,
+        edits: &asked,
     })?;
     Ok(in_words("create", &changed))
 }
@@ -293,7 +295,7 @@ fn update(there: &Environment, said: &Said<'_>) -> Result<String, EngineError> {
                 let description = taken(&mut config, "description")?;
                 let steps = config.remove("steps");
                 refuse_rest(&config)?;
-                let asks = ChainAsks {
+                let asks = ChainChanges {
                     description: description.as_deref(),
                     steps: steps.as_ref(),
                 };
@@ -315,7 +317,7 @@ fn update(there: &Environment, said: &Said<'_>) -> Result<String, EngineError> {
         };
         let to = to.unwrap_or_else(|| name.rsplit('.').next().unwrap_or(name).to_owned());
         let mut manager = Manager::new(there, &format!("{noun} rename {name}"))?;
-        let renaming = Renaming {
+        let renaming = RenameRequest {
             name,
             to: &to,
             package: package.as_deref(),
@@ -340,7 +342,7 @@ fn delete(there: &Environment, said: &Said<'_>) -> Result<String, EngineError> {
 }
 
 /// A change in lines, with its notes and findings.
-fn in_words(action: &'static str, changed: &Changed) -> String {
+fn in_words(action: &'static str, changed: &ChangeReport) -> String {
     let shown = |path: &Path| one_line(&path.to_string_lossy());
     let words = ChangeWords::of(action, changed, &shown);
     let mut text = format!("{}\n", words.done);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::NAME;
 
 /// The entry for the server.
-pub(super) struct Entry {
+pub(super) struct ServerEntry {
     /// The member of the file that has all servers.
     pub(super) servers: &'static str,
     /// The command that starts the server, in the host's form.
@@ -15,8 +15,8 @@ pub(super) struct Entry {
 }
 
 /// Returns the file with the server in it.
-pub(super) fn with_server(text: &str, entry: &Entry) -> Result<String, String> {
-    let Entry { servers, value } = entry;
+pub(super) fn with_server(text: &str, entry: &ServerEntry) -> Result<String, String> {
+    let ServerEntry { servers, value } = entry;
     if text.trim().is_empty() {
         let whole = json!({ *servers: { NAME: value } });
         return Ok(format!("{whole:#}\n"));
@@ -82,22 +82,22 @@ fn spliced(text: &str, span: Span, new: &str) -> String {
     format!("{before}{new}{after}")
 }
 
-struct Member {
+struct MemberSpan {
     key: String,
     whole: Span,
     value: Span,
 }
 
 /// The members of one object, with their positions.
-struct Members {
-    members: Vec<Member>,
+struct ObjectMembers {
+    members: Vec<MemberSpan>,
     /// The range between the opening and the closing brace.
     inside: Span,
 }
 
-impl Members {
+impl ObjectMembers {
     /// Returns the last member of a name, which is the one that readers take.
-    fn get(&self, key: &str) -> Option<&Member> {
+    fn get(&self, key: &str) -> Option<&MemberSpan> {
         self.members.iter().rev().find(|member| member.key == key)
     }
 
@@ -164,17 +164,17 @@ fn indented(value: &Value, indent: &str) -> String {
 }
 
 /// Reads the members of the object in a range of a text.
-fn members(text: &str, object: Span) -> Result<Members, String> {
+fn members(text: &str, object: Span) -> Result<ObjectMembers, String> {
     let inside = slice(text, object).unwrap_or_default();
     let read = grove_spec::json::parse_values(inside, usize::MAX).map_err(|fault| fault.message)?;
-    let members = read.members.into_iter().map(|member| Member {
+    let members = read.members.into_iter().map(|member| MemberSpan {
         key: member.key,
         whole: (object.0 + member.start, object.0 + member.end),
         value: (object.0 + member.value, object.0 + member.end),
     });
     let start = inside.find('{').ok_or("it is not an object")? + 1;
     let end = inside.rfind('}').ok_or("it is not an object")?;
-    Ok(Members {
+    Ok(ObjectMembers {
         members: members.collect(),
         inside: (object.0 + start, object.0 + end),
     })
@@ -184,7 +184,7 @@ fn members(text: &str, object: Span) -> Result<Members, String> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Entry, NAME};
+    use super::{NAME, ServerEntry};
     use serde_json::{Value, json};
 
     const SERVERS: &str = "mcpServers";
@@ -194,7 +194,7 @@ mod tests {
     }
 
     fn with_server(text: &str) -> Result<String, String> {
-        let entry = Entry {
+        let entry = ServerEntry {
             servers: SERVERS,
             value: value(),
         };

@@ -19,7 +19,7 @@ const MAX_BYTES: u64 = 64 << 20;
 
 /// A host whose configuration can be edited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Host {
+pub enum ConfigHost {
     /// The host Claude Code.
     Claude,
     /// The host Codex CLI.
@@ -34,7 +34,7 @@ pub enum Host {
 
 /// The people for whom the server is entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum ConfigScope {
     /// One person, in all their projects.
     User,
     /// All people who work on one project.
@@ -43,7 +43,7 @@ pub enum Scope {
 
 /// The folders that a host's configuration lies in.
 #[derive(Debug, Clone, Copy)]
-pub struct Places<'a> {
+pub struct ConfigFolders<'a> {
     /// The home folder of the user.
     pub home: Option<&'a Path>,
     /// The folder that the host's own variable names in place of its folder at home.
@@ -56,7 +56,7 @@ pub struct Places<'a> {
 
 /// The command that starts the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launch {
+pub struct ServerCommand {
     /// The program that is run.
     pub command: String,
     /// The arguments of the program.
@@ -85,7 +85,7 @@ pub enum ConfigError {
     Fs(#[from] FsError),
 }
 
-impl Host {
+impl ConfigHost {
     /// Returns the name of the host's description.
     pub const fn name(self) -> &'static str {
         match self {
@@ -98,7 +98,11 @@ impl Host {
     }
 
     /// Returns the file that the host reads.
-    pub fn file(self, scope: Scope, places: &Places<'_>) -> Result<PathBuf, ConfigError> {
+    pub fn file(
+        self,
+        scope: ConfigScope,
+        places: &ConfigFolders<'_>,
+    ) -> Result<PathBuf, ConfigError> {
         let (in_project, below_home) = match self {
             Self::Claude => (".mcp.json", ".claude.json"),
             Self::Codex => (".codex/config.toml", ".codex/config.toml"),
@@ -108,18 +112,18 @@ impl Host {
             Self::OpenCode => ("opencode.json", ".config/opencode/opencode.json"),
         };
         Ok(match (scope, places.host_home) {
-            (Scope::Project, _) => places.project.join(in_project),
+            (ConfigScope::Project, _) => places.project.join(in_project),
             // The variable names the folder that the file is in.
-            (Scope::User, Some(folder)) => {
+            (ConfigScope::User, Some(folder)) => {
                 folder.join(below_home.rsplit('/').next().unwrap_or(below_home))
             }
-            (Scope::User, None) => places.home.ok_or(ConfigError::NoHome)?.join(below_home),
+            (ConfigScope::User, None) => places.home.ok_or(ConfigError::NoHome)?.join(below_home),
         })
     }
 
     /// Returns the entry and its member for a host whose configuration is JSON; none for another host.
-    fn json_entry(self, launch: &Launch) -> Option<json_file::Entry> {
-        let Launch { command, arguments } = launch;
+    fn json_entry(self, launch: &ServerCommand) -> Option<json_file::ServerEntry> {
+        let ServerCommand { command, arguments } = launch;
         let (servers, value) = match self {
             Self::Claude => (
                 "mcpServers",
@@ -143,10 +147,10 @@ impl Host {
             }
             Self::Codex => return None,
         };
-        Some(json_file::Entry { servers, value })
+        Some(json_file::ServerEntry { servers, value })
     }
 
-    fn with_server(self, text: &str, launch: &Launch) -> Result<String, String> {
+    fn with_server(self, text: &str, launch: &ServerCommand) -> Result<String, String> {
         match self.json_entry(launch) {
             Some(entry) => json_file::with_server(text, &entry),
             None => toml_file::with_server(text, launch),
@@ -154,7 +158,7 @@ impl Host {
     }
 
     fn without_server(self, text: &str) -> Result<String, String> {
-        let any = Launch {
+        let any = ServerCommand {
             command: String::new(),
             arguments: Vec::new(),
         };
@@ -167,23 +171,23 @@ impl Host {
 
 /// A change that has not happened yet.
 #[derive(Debug)]
-pub struct Change {
+pub struct ConfigChange {
     /// The file that is changed.
     pub path: PathBuf,
     /// The old text of the file; none when there is no file.
     pub before: Option<String>,
     /// The new text of the file; none when there will be no file.
     pub after: Option<String>,
-    kind: Kind,
+    kind: ConfigChangeKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ConfigChangeKind {
     Install,
     Uninstall,
 }
 
-impl Kind {
+impl ConfigChangeKind {
     /// Returns the name under which the change is kept for undoing.
     fn command(self) -> &'static str {
         match self {
@@ -193,13 +197,13 @@ impl Kind {
     }
 }
 
-impl Change {
+impl ConfigChange {
     /// Returns the change that enters the server.
     pub fn install(
-        host: Host,
-        scope: Scope,
-        places: &Places<'_>,
-        launch: &Launch,
+        host: ConfigHost,
+        scope: ConfigScope,
+        places: &ConfigFolders<'_>,
+        launch: &ServerCommand,
     ) -> Result<Self, ConfigError> {
         let path = real_path(host.file(scope, places)?);
         let before = read(&path)?;
@@ -209,18 +213,22 @@ impl Change {
             path,
             before,
             after: Some(after),
-            kind: Kind::Install,
+            kind: ConfigChangeKind::Install,
         })
     }
 
     /// Returns the change that takes the server out: it restores the old text, if nothing else changed since.
-    pub fn uninstall(host: Host, scope: Scope, places: &Places<'_>) -> Result<Self, ConfigError> {
+    pub fn uninstall(
+        host: ConfigHost,
+        scope: ConfigScope,
+        places: &ConfigFolders<'_>,
+    ) -> Result<Self, ConfigError> {
         let path = real_path(host.file(scope, places)?);
         let before = read(&path)?;
         let after = match &before {
             None => None,
             Some(text) => {
-                let command = Kind::Install.command();
+                let command = ConfigChangeKind::Install.command();
                 let now = text.as_bytes();
                 if let Some(original) = undo::original(places.state, command, &path, now)? {
                     original.and_then(|bytes| String::from_utf8(bytes).ok())
@@ -234,7 +242,7 @@ impl Change {
             path,
             before,
             after,
-            kind: Kind::Uninstall,
+            kind: ConfigChangeKind::Uninstall,
         })
     }
 

@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use toml_edit::{Array, Document, Formatted, Item, Table, TomlError, Value};
 
-use super::{Launch, NAME};
+use super::{NAME, ServerCommand};
 
 const SERVERS: &str = "mcp_servers";
 
 /// Returns the file with the server in it.
-pub(super) fn with_server(text: &str, launch: &Launch) -> Result<String, String> {
+pub(super) fn with_server(text: &str, launch: &ServerCommand) -> Result<String, String> {
     let mut cleared = without_server(text)?;
     if !cleared.is_empty() && !cleared.ends_with('\n') {
         cleared.push('\n');
@@ -106,8 +106,8 @@ mod tests {
 
     use super::*;
 
-    fn launch() -> Launch {
-        Launch {
+    fn launch() -> ServerCommand {
+        ServerCommand {
             command: "/opt/my \"grove\"".to_owned(),
             arguments: vec!["mcp".to_owned()],
         }

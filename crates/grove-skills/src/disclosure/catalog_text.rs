@@ -12,7 +12,7 @@ use grove_spec::{Code, Diagnostic};
 
 use super::{Disclosure, DisclosureError, SessionPlace};
 use crate::catalog_files;
-use crate::library::Look;
+use crate::library::Discovery;
 use crate::troubles::file_error;
 
 /// The options for a catalog.
@@ -64,7 +64,7 @@ impl ConversationCatalog {
 
     /// The changes since the catalog of a digest, or since the one before with `last`; none if that one is not known
     /// any more.
-    pub fn since(&self, digest: &str, asked: &CatalogOptions, look: &Look) -> Option<String> {
+    pub fn since(&self, digest: &str, asked: &CatalogOptions, look: &Discovery) -> Option<String> {
         let digest = match &self.before {
             Some(before) if digest == "last" => before,
             _ => digest,

@@ -16,7 +16,7 @@ const MAX_SAID: usize = 20;
 const NOT_OF_SKILLS: [&str; 2] = [".git", record::NAME];
 
 #[derive(Debug, Default)]
-pub(super) struct Missing {
+pub(super) struct MissingFiles {
     files: Vec<(String, String)>,
     /// Entries of which only the number is known.
     unnamed: usize,
@@ -24,7 +24,7 @@ pub(super) struct Missing {
     uncounted: bool,
 }
 
-impl Missing {
+impl MissingFiles {
     /// The files that were left out when the names were read.
     pub(super) fn of(found: &FileNames) -> Self {
         let mut missing = Self {

@@ -16,11 +16,11 @@ pub(super) const MAX_BYTES: u64 = 8 << 20;
 
 /// Files below a folder by their paths from the target of the export, with the digests that each may have.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct ExportRecord {
     pub(super) files: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Record {
+impl ExportRecord {
     pub(super) fn path(folder: &str) -> String {
         format!("{folder}/{NAME}")
     }
@@ -85,24 +85,24 @@ mod tests {
 
     #[test]
     fn a_record_is_read_as_it_is_written_and_leads_nowhere_else() {
-        let mut record = Record::default();
+        let mut record = ExportRecord::default();
         assert_eq!(record.text(), None);
         record.insert("a/s/SKILL.md", b"one");
         record.insert("a/s/x y.md", b"two");
         let text = record.text().unwrap();
-        assert_eq!(Record::read(text.clone().into_bytes(), "a/s"), record);
+        assert_eq!(ExportRecord::read(text.clone().into_bytes(), "a/s"), record);
         assert!(record.has("a/s/x y.md", b"two") && !record.has("a/s/x y.md", b"one"));
 
         let more = "0 a/s/../../x\n0 b/s/x\n0 a/s\n";
         assert_eq!(
-            Record::read(format!("{text}{more}").into_bytes(), "a/s"),
+            ExportRecord::read(format!("{text}{more}").into_bytes(), "a/s"),
             record
         );
 
-        let mut next = Record::default();
+        let mut next = ExportRecord::default();
         next.insert("a/s/x y.md", b"one");
         record.add(&next);
-        let read = Record::read(record.text().unwrap().into_bytes(), "a/s");
+        let read = ExportRecord::read(record.text().unwrap().into_bytes(), "a/s");
         assert!(read.has("a/s/x y.md", b"two") && read.has("a/s/x y.md", b"one"));
     }
 }

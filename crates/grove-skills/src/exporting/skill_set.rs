@@ -9,8 +9,8 @@ use grove_catalog::prompt::ChosenSkills;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use grove_spec::{Code, Diagnostic, generated};
 
-use super::missing::{Missing, is_larger};
-use super::target::Target;
+use super::missing::{MissingFiles, is_larger};
+use super::target::ExportTarget;
 use super::{ExportError, address_of};
 use crate::prompt::PromptError;
 use crate::resources::{ReadRefusal, is_twin};
@@ -157,7 +157,7 @@ impl<'a> SkillSet<'a> {
     /// Puts the files of all skills into the target.
     pub(super) fn put(
         &self,
-        target: &mut Target,
+        target: &mut ExportTarget,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Result<(), ExportError> {
         for (at, name) in &self.names {
@@ -170,7 +170,7 @@ impl<'a> SkillSet<'a> {
             if target.is_at(&format!("{folder}/SKILL.md"), &location) {
                 continue;
             }
-            let unsteady = || PromptError::Unsteady(location.clone());
+            let unsteady = || PromptError::FileChanged(location.clone());
             let (source, findings) = text_for_host(self.files, skill).ok_or_else(unsteady)?;
             diagnostics.extend(findings);
             let children = self.shown_children(*at);
@@ -200,7 +200,7 @@ impl<'a> SkillSet<'a> {
         &self,
         skill: &Skill,
         folder: &str,
-        target: &mut Target,
+        target: &mut ExportTarget,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Result<(), ExportError> {
         let (beside, missing) = beside_skill(self.files, self.snapshot, skill)?;
@@ -240,7 +240,7 @@ pub(crate) fn text_for_host(
 }
 
 /// A file beside a skill's own.
-pub(crate) struct Beside {
+pub(crate) struct ResourceFile {
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
     pub(crate) is_executable: bool,
@@ -251,12 +251,12 @@ pub(crate) fn beside_skill(
     files: &SkillFiles,
     snapshot: &Snapshot,
     skill: &Skill,
-) -> Result<(Vec<Beside>, Vec<Diagnostic>), ExportError> {
+) -> Result<(Vec<ResourceFile>, Vec<Diagnostic>), ExportError> {
     let found = files.resources(snapshot, skill)?;
     let location = snapshot.location(&skill.place);
     let folder = location.parent().unwrap_or(&location);
     let (mut beside, mut findings) = (Vec::new(), Vec::new());
-    let mut missing = Missing::of(&found);
+    let mut missing = MissingFiles::of(&found);
     for name in found.names {
         if name.ends_with('/') {
             missing.add(name, "it is deeper than folders are searched");
@@ -272,7 +272,7 @@ pub(crate) fn beside_skill(
         match files.read_file(snapshot, skill, &name, MAX_BYTES) {
             Ok(bytes) => {
                 let mode = grove_fs::files::mode(&folder.join(&name)).unwrap_or_default();
-                beside.push(Beside {
+                beside.push(ResourceFile {
                     name,
                     bytes,
                     is_executable: mode & 0o111 != 0,

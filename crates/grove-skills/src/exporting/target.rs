@@ -14,20 +14,20 @@ use grove_fs::undo::{PathAfter, UndoRecording};
 use grove_fs::{FsError, atomic, files};
 use grove_spec::{Code, Diagnostic, generated};
 
-use super::record::{self, Record};
-use super::{ExportRequest, Exported, FileState};
+use super::record::{self, ExportRecord};
+use super::{ExportRequest, ExportResult, ExportedFileState};
 
 /// The largest file that is compared.
 const MAX_BYTES: u64 = 64 << 20;
 /// Entries of a folder that are looked at for what an earlier export left.
 const MAX_ENTRIES: usize = 10_000;
 
-pub(super) struct Target {
+pub(super) struct ExportTarget {
     out: PathBuf,
     agents: String,
     ending: String,
     skills: String,
-    files: BTreeMap<String, Planned>,
+    files: BTreeMap<String, PlannedFile>,
     /// The paths of agents.
     agent_files: Vec<String>,
     /// The paths of skills' files by their folders.
@@ -36,17 +36,17 @@ pub(super) struct Target {
 
 /// Addresses of agents and skills that are there but cannot be used as they are: the files made from them stay.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct UnusableAddresses {
     pub(super) agents: BTreeSet<String>,
     pub(super) skills: BTreeSet<String>,
 }
 
-struct Planned {
+struct PlannedFile {
     bytes: Vec<u8>,
     is_executable: bool,
 }
 
-impl Planned {
+impl PlannedFile {
     fn of_record(text: String) -> Self {
         Self {
             bytes: text.into_bytes(),
@@ -55,7 +55,7 @@ impl Planned {
     }
 }
 
-impl Target {
+impl ExportTarget {
     pub(super) fn new(out: &Path, rules: &ExportRules) -> Self {
         Self {
             out: out.to_path_buf(),
@@ -106,7 +106,7 @@ impl Target {
     }
 
     fn put(&mut self, path: String, bytes: Vec<u8>, is_executable: bool) {
-        let planned = Planned {
+        let planned = PlannedFile {
             bytes,
             is_executable,
         };
@@ -117,9 +117,9 @@ impl Target {
     pub(super) fn settle(
         mut self,
         request: &ExportRequest,
-        held: &Held,
+        held: &UnusableAddresses,
         recording: &UndoRecording,
-        exported: &mut Exported,
+        exported: &mut ExportResult,
     ) -> Result<(), FsError> {
         let mut stale = Vec::new();
         let mut records = self.settled(&mut stale, request, held, exported);
@@ -130,24 +130,25 @@ impl Target {
         for (folder, paths) in folders {
             let mut record = records.remove(&folder).unwrap_or_default();
             let own = self.own_file(&folder);
-            let is_closed = own.is_some_and(|own| self.state(&own, &record) == FileState::NotOurs);
+            let is_closed =
+                own.is_some_and(|own| self.state(&own, &record) == ExportedFileState::NotOurs);
             for path in paths {
                 let Some(planned) = self.files.get(&path) else {
                     continue;
                 };
                 let state = if is_closed {
-                    FileState::NotOurs
+                    ExportedFileState::NotOurs
                 } else {
                     self.compare(&path, planned, &record)
                 };
-                if state == FileState::NotOurs {
+                if state == ExportedFileState::NotOurs {
                     if !is_closed || path.ends_with("/SKILL.md") {
                         exported.diagnostics.push(not_ours(&self.out.join(&path)));
                     }
                 } else {
                     record.insert(&path, &planned.bytes);
                 }
-                if matches!(state, FileState::New | FileState::Changed) {
+                if matches!(state, ExportedFileState::New | ExportedFileState::Changed) {
                     writings.push((path.clone(), planned));
                 }
                 exported.files.push((path, state));
@@ -174,9 +175,9 @@ impl Target {
             }
         }
         let state = if request.is_dry {
-            FileState::Stale
+            ExportedFileState::Stale
         } else {
-            FileState::Removed
+            ExportedFileState::Removed
         };
         exported
             .files
@@ -193,14 +194,14 @@ impl Target {
     fn keep(
         &self,
         recording: &UndoRecording,
-        records: &BTreeMap<String, Record>,
-        writings: &[(String, &Planned)],
+        records: &BTreeMap<String, ExportRecord>,
+        writings: &[(String, &PlannedFile)],
         stale: &[String],
-        announced: &[(String, Planned)],
+        announced: &[(String, PlannedFile)],
     ) -> Result<(), FsError> {
         let settled = records.iter();
         let settled: Vec<(String, Option<String>)> = settled
-            .map(|(folder, record)| (Record::path(folder), record.text()))
+            .map(|(folder, record)| (ExportRecord::path(folder), record.text()))
             .filter(|(path, _)| self.may_replace_record(path))
             .collect();
         let written = writings.iter().map(|(path, planned)| (path, *planned));
@@ -223,10 +224,10 @@ impl Target {
     /// The records with what is about to be written, beside what is there until then.
     fn announced(
         &self,
-        records: &BTreeMap<String, Record>,
-        writings: &[(String, &Planned)],
+        records: &BTreeMap<String, ExportRecord>,
+        writings: &[(String, &PlannedFile)],
         stale: &[String],
-    ) -> Vec<(String, Planned)> {
+    ) -> Vec<(String, PlannedFile)> {
         let mut announced = Vec::new();
         for (folder, record) in records {
             let below = format!("{folder}/");
@@ -237,9 +238,9 @@ impl Target {
             }
             let mut both = self.record(folder);
             both.add(record);
-            let path = Record::path(folder);
+            let path = ExportRecord::path(folder);
             if let Some(text) = both.text().filter(|_| self.may_replace_record(&path)) {
-                announced.push((path, Planned::of_record(text)));
+                announced.push((path, PlannedFile::of_record(text)));
             }
         }
         announced
@@ -255,9 +256,9 @@ impl Target {
         &self,
         stale: &mut Vec<String>,
         request: &ExportRequest,
-        held: &Held,
-        exported: &mut Exported,
-    ) -> BTreeMap<String, Record> {
+        held: &UnusableAddresses,
+        exported: &mut ExportResult,
+    ) -> BTreeMap<String, ExportRecord> {
         let mut records = BTreeMap::new();
         let mut folders: BTreeSet<String> = self.skill_files.keys().cloned().collect();
         if request.is_whole {
@@ -290,10 +291,13 @@ impl Target {
         records
     }
 
-    fn record(&self, folder: &str) -> Record {
-        let place = self.existing(&Record::path(folder));
+    fn record(&self, folder: &str) -> ExportRecord {
+        let place = self.existing(&ExportRecord::path(folder));
         let read = place.and_then(|place| place.read(record::MAX_BYTES));
-        read.map_or_else(|_| Record::default(), |bytes| Record::read(bytes, folder))
+        read.map_or_else(
+            |_| ExportRecord::default(),
+            |bytes| ExportRecord::read(bytes, folder),
+        )
     }
 
     fn existing(&self, path: &str) -> Result<FilePlace, FsError> {
@@ -331,15 +335,15 @@ impl Target {
         (folder != self.agents && self.has(&own)).then_some(own)
     }
 
-    fn state(&self, path: &str, record: &Record) -> FileState {
+    fn state(&self, path: &str, record: &ExportRecord) -> ExportedFileState {
         let planned = self.files.get(path);
-        planned.map_or(FileState::Same, |planned| {
+        planned.map_or(ExportedFileState::Same, |planned| {
             self.compare(path, planned, record)
         })
     }
 
     /// Writes a file that is new, or in the place of what was read there a moment ago.
-    fn write(&self, path: &str, planned: &Planned) -> Result<(), FsError> {
+    fn write(&self, path: &str, planned: &PlannedFile) -> Result<(), FsError> {
         let mode = if planned.is_executable { 0o755 } else { 0o644 };
         let place = FilePlace::beneath(&self.out, Path::new(path))?;
         match self.read(path)? {
@@ -360,36 +364,38 @@ impl Target {
     fn say_record(
         &self,
         folder: &str,
-        record: &Record,
+        record: &ExportRecord,
         request: &ExportRequest,
-        exported: &mut Exported,
+        exported: &mut ExportResult,
     ) {
-        let path = Record::path(folder);
+        let path = ExportRecord::path(folder);
         let state = match record.text() {
             Some(text) => {
-                let planned = Planned::of_record(text);
-                match self.compare(&path, &planned, &Record::default()) {
-                    FileState::NotOurs if self.may_replace_record(&path) => FileState::Changed,
+                let planned = PlannedFile::of_record(text);
+                match self.compare(&path, &planned, &ExportRecord::default()) {
+                    ExportedFileState::NotOurs if self.may_replace_record(&path) => {
+                        ExportedFileState::Changed
+                    }
                     state => state,
                 }
             }
             None if self.source_of(&path).is_none() => return,
-            None if request.is_dry => FileState::Stale,
-            None => FileState::Removed,
+            None if request.is_dry => ExportedFileState::Stale,
+            None => ExportedFileState::Removed,
         };
-        if state == FileState::NotOurs {
+        if state == ExportedFileState::NotOurs {
             exported.diagnostics.push(not_ours(&self.out.join(&path)));
         }
         exported.files.push((path, state));
     }
 
     /// Writes what a folder has from now on, and removes a record of nothing.
-    fn settle_record(&self, folder: &str, record: &Record) -> Result<(), FsError> {
-        let path = Record::path(folder);
+    fn settle_record(&self, folder: &str, record: &ExportRecord) -> Result<(), FsError> {
+        let path = ExportRecord::path(folder);
         if !self.may_replace_record(&path) {
             return Ok(());
         }
-        match record.text().map(Planned::of_record) {
+        match record.text().map(PlannedFile::of_record) {
             None if self.is_there(&path) => self.remove(&path),
             Some(planned) if !matches!(self.read(&path), Ok(Some(there)) if there == planned.bytes) => {
                 self.write(&path, &planned)
@@ -398,21 +404,26 @@ impl Target {
         }
     }
 
-    fn compare(&self, path: &str, planned: &Planned, record: &Record) -> FileState {
+    fn compare(
+        &self,
+        path: &str,
+        planned: &PlannedFile,
+        record: &ExportRecord,
+    ) -> ExportedFileState {
         let there = match self.read(path) {
             Ok(Some(bytes)) => bytes,
-            Ok(None) => return FileState::New,
-            Err(_) => return FileState::NotOurs,
+            Ok(None) => return ExportedFileState::New,
+            Err(_) => return ExportedFileState::NotOurs,
         };
         let mode = self.existing(path).and_then(|place| place.mode());
         let is_executable = mode.is_ok_and(|mode| mode & 0o111 != 0);
         let is_same = there == planned.bytes;
         if is_same && is_executable == planned.is_executable {
-            FileState::Same
+            ExportedFileState::Same
         } else if is_same || record.has(path, &there) {
-            FileState::Changed
+            ExportedFileState::Changed
         } else {
-            FileState::NotOurs
+            ExportedFileState::NotOurs
         }
     }
 
@@ -423,7 +434,7 @@ impl Target {
         path: &str,
         digests: &BTreeSet<String>,
         stale: &mut Vec<String>,
-        exported: &mut Exported,
+        exported: &mut ExportResult,
     ) -> bool {
         match self.read(path) {
             Ok(Some(bytes)) if digests.contains(&Digest::of(&bytes).to_string()) => {
@@ -440,7 +451,7 @@ impl Target {
     }
 
     /// Reports files that carry the mark without being in a record: copies whose makers may not know the mark.
-    fn find_copies(&self, folders: &BTreeSet<String>, exported: &mut Exported) {
+    fn find_copies(&self, folders: &BTreeSet<String>, exported: &mut ExportResult) {
         let names = files::list(&self.out.join(&self.agents), MAX_ENTRIES).unwrap_or_default();
         let names = names.into_iter().filter(|(_, is_folder)| !is_folder);
         let agents = names.map(|(name, _)| (format!("{}/{name}", self.agents), &self.agents));

@@ -11,8 +11,8 @@ use grove_fs::watch::Bell;
 use grove_spec::{Code, Diagnostic};
 
 use super::difference;
-use super::why::{Cause, Causes, What};
-use crate::library::{Library, Look};
+use super::reload_cause::{ReloadCause, ReloadCauses, ReloadEvent};
+use crate::library::{Discovery, Library};
 
 /// The publications that are remembered with their reasons for subscribers that are behind.
 const REMEMBERED: usize = 64;
@@ -22,14 +22,14 @@ const REMEMBERED: usize = 64;
 pub(super) struct LoadQueue {
     /// Taken for a load as a whole and before `state`, so that snapshots are published in their order.
     library: Mutex<Library>,
-    state: Mutex<State>,
+    state: Mutex<LoadState>,
     changed: Condvar,
     bell: Option<Arc<Bell>>,
 }
 
 #[derive(Debug)]
-struct State {
-    latest: Look,
+struct LoadState {
+    latest: Discovery,
     /// The number of loads that have begun.
     begun: u64,
     /// The number of loads that are done.
@@ -40,25 +40,25 @@ struct State {
     sequence: u64,
     /// The time of the last publication.
     published: Instant,
-    remembered: VecDeque<(u64, Vec<Cause>)>,
+    remembered: VecDeque<(u64, Vec<ReloadCause>)>,
     stopping: bool,
     /// Set when the thread has ended, so that only callers look.
     over: bool,
 }
 
 /// The publications since a subscriber looked, taken together.
-pub(super) struct News {
+pub(super) struct Publications {
     pub(super) sequence: u64,
-    pub(super) look: Look,
-    pub(super) why: Vec<Cause>,
+    pub(super) look: Discovery,
+    pub(super) why: Vec<ReloadCause>,
     pub(super) published: Instant,
 }
 
 impl LoadQueue {
-    pub(super) fn new(library: Library, first: Look, bell: Option<Arc<Bell>>) -> Self {
+    pub(super) fn new(library: Library, first: Discovery, bell: Option<Arc<Bell>>) -> Self {
         Self {
             library: Mutex::new(library),
-            state: Mutex::new(State {
+            state: Mutex::new(LoadState {
                 latest: first,
                 begun: 1,
                 done: 1,
@@ -74,7 +74,7 @@ impl LoadQueue {
         }
     }
 
-    pub(super) fn latest(&self) -> Look {
+    pub(super) fn latest(&self) -> Discovery {
         self.state().latest.clone()
     }
 
@@ -83,13 +83,13 @@ impl LoadQueue {
     }
 
     /// The position at which a new subscriber begins.
-    pub(super) fn position(&self) -> (u64, Look) {
+    pub(super) fn position(&self) -> (u64, Discovery) {
         let state = self.state();
         (state.sequence, state.latest.clone())
     }
 
     /// Waits for a load that begins after this was called.
-    pub(super) fn look(&self) -> Look {
+    pub(super) fn discover(&self) -> Discovery {
         let wanted = self.ask();
         self.wait_for_load(wanted)
     }
@@ -104,8 +104,8 @@ impl LoadQueue {
         wanted
     }
 
-    fn wait_for_load(&self, wanted: u64) -> Look {
-        let is_waiting = |state: &mut State| state.done < wanted && !state.over;
+    fn wait_for_load(&self, wanted: u64) -> Discovery {
+        let is_waiting = |state: &mut LoadState| state.done < wanted && !state.over;
         let state = self
             .changed
             .wait_while(self.state(), is_waiting)
@@ -114,12 +114,12 @@ impl LoadQueue {
             return state.latest.clone();
         }
         drop(state);
-        self.load(|| Causes::of(What::Asked))
+        self.load(|| ReloadCauses::of(ReloadEvent::Asked))
     }
 
     /// Waits for something that was published after `seen`.
-    pub(super) fn wait_for_news(&self, seen: u64, until: Instant) -> Option<News> {
-        let is_waiting = |state: &mut State| state.sequence <= seen && !state.stopping;
+    pub(super) fn wait_for_news(&self, seen: u64, until: Instant) -> Option<Publications> {
+        let is_waiting = |state: &mut LoadState| state.sequence <= seen && !state.stopping;
         let left = until.saturating_duration_since(Instant::now());
         let (state, _) = self
             .changed
@@ -128,12 +128,12 @@ impl LoadQueue {
         if state.sequence <= seen {
             return None;
         }
-        let mut why = Causes::default();
+        let mut why = ReloadCauses::default();
         let missed = state.remembered.iter().filter(|(at, _)| *at > seen);
         missed
             .flat_map(|(_, causes)| causes)
             .for_each(|cause| why.add(cause.clone()));
-        Some(News {
+        Some(Publications {
             sequence: state.sequence,
             look: state.latest.clone(),
             why: why.into_vec(),
@@ -152,7 +152,7 @@ impl LoadQueue {
     }
 
     /// Loads and publishes; the reasons are asked for when the load has begun.
-    pub(super) fn load(&self, why: impl FnOnce() -> Causes) -> Look {
+    pub(super) fn load(&self, why: impl FnOnce() -> ReloadCauses) -> Discovery {
         let mut library = self.library();
         self.state().begun += 1;
         let why = why();
@@ -171,9 +171,9 @@ impl LoadQueue {
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut Library) -> T) -> T {
         let mut library = self.library();
         let done = work(&mut library);
-        let old = library.last_look().map(|look| {
+        let old = library.last_discovery().map(|look| {
             let mut state = self.state();
-            state.publish(look, Causes::of(What::Asked))
+            state.publish(look, ReloadCauses::of(ReloadEvent::Asked))
         });
         self.changed.notify_all();
         drop(old);
@@ -198,14 +198,14 @@ impl LoadQueue {
         self.changed.notify_all();
     }
 
-    pub(super) fn tell_that_nobody_watches(&self) {
+    pub(super) fn mark_unwatched(&self) {
         let message = "no thread could be started to watch files, so changes are seen only on the next request";
         let notice = Diagnostic::new(Code::WatchPolling, message);
         self.library().set_notices(vec![notice]);
-        self.load(|| Causes::of(What::Watching));
+        self.load(|| ReloadCauses::of(ReloadEvent::Watching));
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LoadState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -216,11 +216,11 @@ impl LoadQueue {
     }
 }
 
-impl State {
+impl LoadState {
     /// Takes a look; tells subscribers if its snapshot says anything else than the one before.
     ///
     /// Gives back the look before.
-    fn publish(&mut self, look: &Look, why: Causes) -> Look {
+    fn publish(&mut self, look: &Discovery, why: ReloadCauses) -> Discovery {
         let last = std::mem::replace(&mut self.latest, look.clone());
         let (before, now) = (&last.snapshot, &look.snapshot);
         let is_news = !Arc::ptr_eq(before, now)
@@ -253,14 +253,14 @@ mod tests {
     use std::sync::{Barrier, mpsc};
 
     use super::*;
-    use crate::{Environment, Request};
+    use crate::{DiscoveryRequest, Environment};
 
     fn queue() -> Arc<LoadQueue> {
         let nowhere = Path::new(Environment::NOWHERE);
         let environment = Environment::for_home(nowhere.to_owned(), nowhere.to_owned());
-        let request = Request {
-            view: crate::View::Folders(Vec::new()),
-            ..Request::default()
+        let request = DiscoveryRequest {
+            view: crate::DiscoveryView::Folders(Vec::new()),
+            ..DiscoveryRequest::default()
         };
         let mut library = Library::living(environment, request);
         let first = library.look();
@@ -282,7 +282,7 @@ mod tests {
                 queue.load(move || {
                     began.send(()).unwrap();
                     held.recv().unwrap();
-                    Causes::default()
+                    ReloadCauses::default()
                 })
             });
             wait_begun.recv().unwrap();
@@ -300,7 +300,7 @@ mod tests {
             assert_eq!(queue.loads(), first + 1);
             // The work of a live library's thread.
             while queue.is_asked() {
-                queue.load(Causes::default);
+                queue.load(ReloadCauses::default);
             }
         });
         assert_eq!(queue.loads(), first + 2);
@@ -311,7 +311,7 @@ mod tests {
         let queue = queue();
         queue.end();
         let before = queue.loads();
-        queue.look();
+        queue.discover();
         assert_eq!(queue.loads(), before + 1);
     }
 }

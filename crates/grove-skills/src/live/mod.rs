@@ -22,7 +22,7 @@
 mod difference;
 mod load_queue;
 mod places;
-mod why;
+mod reload_cause;
 mod worker;
 
 use std::sync::Arc;
@@ -35,15 +35,15 @@ use grove_fs::watch::Bell;
 use grove_spec::Diagnostic;
 
 use crate::environment::Environment;
-use crate::library::{Library, Look, LookAgain};
-use crate::request::{Parts, Request};
+use crate::library::{Discovery, Library, Rediscover};
+use crate::request::{DiscoveryParts, DiscoveryRequest};
 use load_queue::LoadQueue;
-pub use why::{Cause, What};
-use worker::Worker;
+pub use reload_cause::{ReloadCause, ReloadEvent};
+use worker::LiveWorker;
 
 /// The times and bounds that a live library keeps to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct LiveOptions {
     /// The time without events after which the events before it are published.
     pub quiet: Duration,
     /// The longest wait for such a time.
@@ -56,7 +56,7 @@ pub struct Options {
     pub max_watches: usize,
 }
 
-impl Default for Options {
+impl Default for LiveOptions {
     fn default() -> Self {
         Self {
             quiet: Duration::from_millis(100),
@@ -77,47 +77,51 @@ pub struct LiveLibrary {
 
 impl LiveLibrary {
     /// Looks for the first time, and watches from then on.
-    pub fn start(environment: Environment, request: Request) -> Self {
-        Self::start_with(environment, request, Options::default())
+    pub fn start(environment: Environment, request: DiscoveryRequest) -> Self {
+        Self::start_with(environment, request, LiveOptions::default())
     }
 
     /// The same with other times.
-    pub fn start_with(environment: Environment, request: Request, options: Options) -> Self {
+    pub fn start_with(
+        environment: Environment,
+        request: DiscoveryRequest,
+        options: LiveOptions,
+    ) -> Self {
         let mut library = Library::living(environment, request);
         let first = library.look();
         let bell = Bell::new().ok().map(Arc::new);
         let queue = Arc::new(LoadQueue::new(library, first, bell.clone()));
         let thread = bell.and_then(|bell| {
-            let worker = Worker::new(Arc::clone(&queue), &bell, options);
+            let worker = LiveWorker::new(Arc::clone(&queue), &bell, options);
             let builder = std::thread::Builder::new().name("grove-live".to_owned());
             builder.spawn(move || worker.run()).ok()
         });
         if thread.is_none() {
             // No thread will look: every question looks, and the snapshot says so.
             queue.end();
-            queue.tell_that_nobody_watches();
+            queue.mark_unwatched();
         }
         Self { queue, thread }
     }
 
     /// The look for a turn: everything in it was looked at after this was called. A caller that asks while others wait
     /// shares the load that they wait for, if it has not begun.
-    pub fn look(&self) -> Look {
-        self.queue.look()
+    pub fn discover(&self) -> Discovery {
+        self.queue.discover()
     }
 
     /// The snapshot for a turn.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.look().snapshot
+        self.discover().snapshot
     }
 
     /// The last snapshot, without looking.
     pub fn latest(&self) -> Arc<Snapshot> {
-        self.latest_look().snapshot
+        self.latest_discovery().snapshot
     }
 
     /// The last look, without another.
-    pub fn latest_look(&self) -> Look {
+    pub fn latest_discovery(&self) -> Discovery {
         self.queue.latest()
     }
 
@@ -142,13 +146,13 @@ impl LiveLibrary {
     }
 }
 
-impl LookAgain for &LiveLibrary {
-    fn look_again(&mut self) -> Look {
-        self.look()
+impl Rediscover for &LiveLibrary {
+    fn rediscover(&mut self) -> Discovery {
+        self.discover()
     }
 
     fn forget_files(&mut self) {
-        self.with(LookAgain::forget_files);
+        self.with(Rediscover::forget_files);
     }
 }
 
@@ -164,11 +168,11 @@ impl Drop for LiveLibrary {
 
 /// The changes since a subscriber's last update.
 #[derive(Debug, Clone)]
-pub struct Update {
+pub struct LibraryUpdate {
     /// The snapshot as it is now.
     pub snapshot: Arc<Snapshot>,
     /// The kinds that were looked for.
-    pub parts: Parts,
+    pub parts: DiscoveryParts,
     /// Its version; the same as before when only findings are new.
     pub version: u64,
     /// The digest of the snapshot.
@@ -180,7 +184,7 @@ pub struct Update {
     /// Addresses of skills with another content, state or name.
     pub changed: Vec<String>,
     /// The reasons for looking, as far as they are remembered.
-    pub why: Vec<Cause>,
+    pub why: Vec<ReloadCause>,
     /// Findings that are new.
     pub findings: Vec<Diagnostic>,
     /// The time at which the snapshot was published.
@@ -207,7 +211,7 @@ impl Subscription {
     }
 
     /// Waits for an update; none when the time is over or the library will never publish again.
-    pub fn next(&mut self, timeout: Duration) -> Option<Update> {
+    pub fn next(&mut self, timeout: Duration) -> Option<LibraryUpdate> {
         let news = self
             .queue
             .wait_for_news(self.seen, Instant::now() + timeout)?;
@@ -216,7 +220,7 @@ impl Subscription {
         let findings = difference::new_findings(&self.base, &snapshot);
         self.seen = news.sequence;
         self.base = Arc::clone(&snapshot);
-        Some(Update {
+        Some(LibraryUpdate {
             parts: news.look.request.parts,
             version: snapshot.version,
             digest: snapshot.digest,

@@ -12,20 +12,20 @@ use grove_fs::stamp::fingerprint;
 use grove_fs::watch::{ChangeKind, FolderInterest, WatchEvent, WatchedFolders};
 use grove_spec::package::EntryKind;
 
-use super::why::What;
+use super::reload_cause::ReloadEvent;
 use crate::environment::Environment;
 use crate::environment_variables::PATH;
 use crate::library::Library;
 use crate::loading::LoadedRoot;
 use crate::packages;
 use crate::project::MARKERS;
-use crate::request::View;
+use crate::request::DiscoveryView;
 use crate::settings::{PROJECT_FILE, user_file};
 use crate::trusting;
 
 /// The places that a library looks in, and those that tell it how.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct WatchedPlaces {
     roots: Vec<PathBuf>,
     settings: Vec<PathBuf>,
     grants: Option<PathBuf>,
@@ -45,11 +45,11 @@ pub(super) struct Places {
     linked: BTreeSet<PathBuf>,
 }
 
-impl Places {
+impl WatchedPlaces {
     /// The places of a library that has looked.
     pub(super) fn of(library: &Library) -> Self {
         let mut places = Self::default();
-        let Some(look) = library.last_look() else {
+        let Some(look) = library.last_discovery() else {
             return places;
         };
         let (request, project) = (&look.request, &look.world.project);
@@ -57,7 +57,7 @@ impl Places {
         let mut kinds = EntryKind::ALL.into_iter();
         let is_own = kinds.any(|kind| {
             let is_asked = request.parts.has(kind);
-            is_asked && request.view_of(kind) == View::Own
+            is_asked && request.view_of(kind) == DiscoveryView::Own
         });
         let host = request.view.host();
         let (agents, chains) = library.definitions();
@@ -80,8 +80,8 @@ impl Places {
             // A package is named, installed or changed like a setting is.
             places
                 .settings
-                .extend(packages::signs(environment, project));
-            places.package_folders = packages::shelves(environment, project);
+                .extend(packages::declaring_files(environment, project));
+            places.package_folders = packages::package_folders(environment, project);
             places.grants = Some(trusting::folder(environment));
         }
         let is_pi = |host: &Host| host.scan.named_folders == NamedFolders::Pi;
@@ -129,7 +129,7 @@ impl Places {
 
     fn add_files(&mut self, library: &Library) {
         self.files.extend(self.named.iter().cloned());
-        if let Some(look) = library.last_look() {
+        if let Some(look) = library.last_discovery() {
             let (agents, chains) = (&look.snapshot.agents, &look.snapshot.chains);
             let agents_files = agents.all.iter().map(|agent| agents.location(agent));
             self.files.extend(agents_files);
@@ -215,26 +215,26 @@ impl Places {
     }
 
     /// The possible meanings of an event at a path: a folder can lead to a root and to configuration.
-    pub(super) fn meanings(&self, sighting: &WatchEvent) -> Vec<What> {
+    pub(super) fn meanings(&self, sighting: &WatchEvent) -> Vec<ReloadEvent> {
         let mut meanings = vec![self.meaning(sighting)];
         let leads_to = |place: &PathBuf| place.starts_with(&sighting.path);
         if sighting.change != ChangeKind::Overflow && self.roots.iter().any(leads_to) {
             if self.settings.iter().any(leads_to) {
-                meanings.push(What::Configuration);
+                meanings.push(ReloadEvent::Configuration);
             }
             if self.grants.iter().any(leads_to) {
-                meanings.push(What::Trust);
+                meanings.push(ReloadEvent::Trust);
             }
         }
         meanings
     }
 
-    fn meaning(&self, sighting: &WatchEvent) -> What {
+    fn meaning(&self, sighting: &WatchEvent) -> ReloadEvent {
         let WatchEvent { path, change } = sighting;
         if *change == ChangeKind::Overflow {
-            return What::Overflow;
+            return ReloadEvent::Overflow;
         }
-        let is = |appeared: What, gone: What, written: What| match change {
+        let is = |appeared: ReloadEvent, gone: ReloadEvent, written: ReloadEvent| match change {
             ChangeKind::Appeared => appeared,
             ChangeKind::Gone => gone,
             ChangeKind::Written | ChangeKind::Overflow => written,
@@ -251,41 +251,45 @@ impl Places {
             .parent()
             .is_some_and(|folder| self.package_folders.iter().any(|known| known == folder));
         if self.settings.contains(path) || is_package {
-            What::Configuration
+            ReloadEvent::Configuration
         } else if leads_to(&self.roots) {
-            is(What::RootAppeared, What::RootRemoved, What::RootChanged)
+            is(
+                ReloadEvent::RootAppeared,
+                ReloadEvent::RootRemoved,
+                ReloadEvent::RootChanged,
+            )
         } else if self.roots.iter().any(|root| path.starts_with(root))
             || self.named.contains(path)
             || self.linked.contains(path)
         {
             let is_known = self.files.contains(path) || self.linked.contains(path);
             let appeared = if is_known {
-                What::Edited
+                ReloadEvent::Edited
             } else {
-                What::Appeared
+                ReloadEvent::Appeared
             };
-            is(appeared, What::Removed, What::Edited)
+            is(appeared, ReloadEvent::Removed, ReloadEvent::Edited)
         } else if is_program || leads_to(&self.program_folders) {
             is(
-                What::ProgramAppeared,
-                What::ProgramRemoved,
-                What::ProgramChanged,
+                ReloadEvent::ProgramAppeared,
+                ReloadEvent::ProgramRemoved,
+                ReloadEvent::ProgramChanged,
             )
         } else if let Some(grants) = &self.grants
             && (path.starts_with(grants) || grants.starts_with(path))
         {
-            What::Trust
+            ReloadEvent::Trust
         } else if leads_to(&self.settings) {
-            What::Configuration
+            ReloadEvent::Configuration
         } else {
-            What::Project
+            ReloadEvent::Project
         }
     }
 }
 
 /// A number that is the same as long as the same folders have to be watched.
 pub(super) fn shape(library: &Library) -> u128 {
-    let mut shape = Shape(Vec::new());
+    let mut shape = PlacesFingerprint(Vec::new());
     for (planned, loaded) in library.last_roots() {
         shape.add(planned.root.path.as_os_str().as_encoded_bytes());
         shape.add(&[u8::from(loaded.is_some())]);
@@ -304,9 +308,9 @@ pub(super) fn shape(library: &Library) -> u128 {
 }
 
 /// Everything that decides which folders are watched, in a row: one fingerprint of all is faster than thousands.
-struct Shape(Vec<u8>);
+struct PlacesFingerprint(Vec<u8>);
 
-impl Shape {
+impl PlacesFingerprint {
     fn add(&mut self, part: &[u8]) {
         self.0.extend_from_slice(&part.len().to_le_bytes());
         self.0.extend_from_slice(part);

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use grove_fs::watch::{self, Bell, ChangeWatcher, GapReason, WatchEvent, WatchGap};
 use grove_spec::{Code, Diagnostic};
 
-use super::Options;
+use super::LiveOptions;
 use super::load_queue::{EndWith, LoadQueue};
-use super::places::{self, Places};
-use super::why::{Cause, Causes, What};
+use super::places::{self, WatchedPlaces};
+use super::reload_cause::{ReloadCause, ReloadCauses, ReloadEvent};
 
 /// The looks in a row that newly watched folders may cause at once; after them it waits for quiet as always.
 const AT_ONCE: u32 = 3;
@@ -20,16 +20,16 @@ const PORTIONS: u32 = 16;
 const POLL_SHARE: u32 = 10;
 
 /// The state of the thread.
-pub(super) struct Worker {
+pub(super) struct LiveWorker {
     queue: Arc<LoadQueue>,
-    options: Options,
+    options: LiveOptions,
     notify: Box<dyn ChangeWatcher>,
     /// The reason why nothing can be watched at all.
     unwatched: Option<GapReason>,
     gaps: Vec<WatchGap>,
-    places: Places,
+    places: WatchedPlaces,
     shape: Option<u128>,
-    happened: Causes,
+    happened: ReloadCauses,
     /// The times of the first and the last event since it looked.
     unrest: Option<(Instant, Instant)>,
     /// The number of looks in a row that were needed because folders are newly watched.
@@ -39,8 +39,8 @@ pub(super) struct Worker {
     took: Duration,
 }
 
-impl Worker {
-    pub(super) fn new(queue: Arc<LoadQueue>, bell: &Arc<Bell>, options: Options) -> Self {
+impl LiveWorker {
+    pub(super) fn new(queue: Arc<LoadQueue>, bell: &Arc<Bell>, options: LiveOptions) -> Self {
         let (notify, unwatched) = watch::best(bell, options.max_watches);
         Self {
             queue,
@@ -48,9 +48,9 @@ impl Worker {
             notify,
             unwatched,
             gaps: Vec::new(),
-            places: Places::default(),
+            places: WatchedPlaces::default(),
             shape: None,
-            happened: Causes::default(),
+            happened: ReloadCauses::default(),
             unrest: None,
             at_once: 0,
             looked: Instant::now(),
@@ -64,7 +64,7 @@ impl Worker {
         while !self.queue.is_stopping() {
             let left = self.due().saturating_duration_since(Instant::now());
             if self.queue.is_asked() || left.is_zero() {
-                self.look();
+                self.discover();
                 self.watch();
             } else {
                 let sightings = self.notify.wait(left);
@@ -98,8 +98,8 @@ impl Worker {
                 self.shape = None;
             }
             for what in self.places.meanings(sighting) {
-                if what == What::Overflow {
-                    self.happened.add(Cause { what, path: None });
+                if what == ReloadEvent::Overflow {
+                    self.happened.add(ReloadCause { what, path: None });
                 } else {
                     self.happened.add_at(what, &sighting.path);
                 }
@@ -110,7 +110,7 @@ impl Worker {
         self.unrest = Some((first, now));
     }
 
-    fn look(&mut self) {
+    fn discover(&mut self) {
         let start = Instant::now();
         let queue = Arc::clone(&self.queue);
         let is_asked = queue.is_asked();
@@ -127,8 +127,8 @@ impl Worker {
             let happened = std::mem::take(&mut self.happened);
             match (happened.is_empty(), is_asked) {
                 (false, _) => happened,
-                (true, true) => Causes::of(What::Asked),
-                (true, false) => Causes::of(What::Poll),
+                (true, true) => ReloadCauses::of(ReloadEvent::Asked),
+                (true, false) => ReloadCauses::of(ReloadEvent::Poll),
             }
         });
         self.looked = Instant::now();
@@ -145,7 +145,7 @@ impl Worker {
             return;
         }
         self.shape = Some(shape);
-        self.places = Places::of(&library);
+        self.places = WatchedPlaces::of(&library);
         let coverage = self.notify.watch(&self.places.wanted(&library));
         let has_news = coverage.gaps != self.gaps;
         if has_news {
@@ -153,14 +153,14 @@ impl Worker {
             library.set_notices(self.notices());
         }
         if has_news || coverage.added > 0 {
-            self.look_soon();
+            self.discover_soon();
         } else {
             self.at_once = 0;
         }
     }
 
     /// Looks once more, at once if that was not done over and over.
-    fn look_soon(&mut self) {
+    fn discover_soon(&mut self) {
         let now = Instant::now();
         self.at_once += 1;
         let since = if self.at_once <= AT_ONCE {
@@ -169,8 +169,8 @@ impl Worker {
             now
         };
         self.unrest.get_or_insert((since, since));
-        self.happened.add(Cause {
-            what: What::Watching,
+        self.happened.add(ReloadCause {
+            what: ReloadEvent::Watching,
             path: None,
         });
     }

@@ -17,14 +17,14 @@ use grove_spec::{Code, Diagnostic};
 
 use super::own_files::{full_name, package, sanitised};
 use super::within::WritePlace;
-use super::{AGENTS, Changed, ManageError, Managed, Manager};
-use crate::library::Look;
+use super::{AGENTS, ChangeReport, ManageError, ManagedEntry, Manager};
+use crate::library::Discovery;
 use crate::planning::PlannedRoot;
 use crate::sources::Sources;
 
 /// An agent that is to be made.
 #[derive(Debug, Clone)]
-pub struct Created<'a> {
+pub struct NewAgent<'a> {
     /// Its name, as typed.
     pub name: &'a str,
     /// Its package, as typed.
@@ -32,13 +32,13 @@ pub struct Created<'a> {
     /// The scope that it is made in.
     pub scope: LayerScope,
     /// Its fields and its text.
-    pub asks: &'a [FileEdit],
+    pub edits: &'a [FileEdit],
     /// The host for which it is made, where it is not Grove's own.
     pub host: Option<&'a Host>,
 }
 
 /// The file of a new agent.
-struct NewFile {
+struct NewAgentFile {
     place: WritePlace,
     text: String,
     warnings: Vec<Diagnostic>,
@@ -53,8 +53,8 @@ pub struct AgentReaders {
     pub refuse_it: Vec<(String, String)>,
 }
 
-impl Managed for Agent {
-    fn all(look: &Look) -> Entries<'_, Self> {
+impl ManagedEntry for Agent {
+    fn all(look: &Discovery) -> Entries<'_, Self> {
         look.snapshot.agents.entries()
     }
 
@@ -103,12 +103,12 @@ impl Managed for Agent {
 
 impl Manager {
     /// Makes an agent's file.
-    pub fn create(&mut self, asked: &Created<'_>) -> Result<Changed, ManageError> {
+    pub fn create(&mut self, asked: &NewAgent<'_>) -> Result<ChangeReport, ManageError> {
         let name = sanitised(asked.name)?;
         let package = asked.package.map(package).transpose()?.flatten();
         let file_name = naming::file_name(&name, package.as_deref());
         let runtime = full_name(&name, package.as_deref());
-        let text = compose::create(&name, package.as_deref(), asked.asks).map_err(field)?;
+        let text = compose::create(&name, package.as_deref(), asked.edits).map_err(field)?;
         let parsed = agent::parse(&text);
         require_read_as(&parsed.agent, &file_name, &runtime)?;
         if parsed.agent.description.is_none() {
@@ -118,9 +118,9 @@ impl Manager {
             self.for_host(host, asked.scope, &runtime, (&parsed, &text))?
         } else {
             let place = self.new_file(asked.scope, &Path::new(AGENTS).join(&file_name))?;
-            let mut warnings = unknown_keys(&text, asked.asks, place.path());
+            let mut warnings = unknown_keys(&text, asked.edits, place.path());
             warnings.extend(unknown_level(&parsed.agent, place.path()));
-            NewFile {
+            NewAgentFile {
                 place,
                 text,
                 warnings,
@@ -135,7 +135,7 @@ impl Manager {
         if files::is_there(&file) {
             return Err(ManageError::file_exists(&file));
         }
-        let mut warnings = self.doubts(&parsed.agent, &file);
+        let mut warnings = self.name_warnings(&parsed.agent, &file);
         warnings.extend(new.warnings);
         new.place.create(new.text.as_bytes(), None)?;
         self.keep_trust(&new.place.real(), None, &new.text);
@@ -152,7 +152,7 @@ impl Manager {
         scope: LayerScope,
         name: &str,
         (parsed, text): (&agent::ParsedAgent, &str),
-    ) -> Result<NewFile, ManageError> {
+    ) -> Result<NewAgentFile, ManageError> {
         let unknown = || ManageError::refused(format!("no agents can be made for {}", host.title));
         let rules = AgentRules::by_name(&host.name).ok_or_else(unknown)?;
         if !parsed.agent.skills.is_empty() {
@@ -182,7 +182,7 @@ impl Manager {
         let mut findings = read.iter().flat_map(|found| &found.parsed.diagnostics);
         if let Some(error) = findings.find(|finding| finding.is_error()) {
             let message = format!("{} would not read it: {}", host.title, error.message);
-            return Err(ManageError::asked(message)
+            return Err(ManageError::bad_request(message)
                 .hint("what an agent is told is given by `--body TEXT` or `--body-file FILE`"));
         }
         let file_name = made.path.rsplit('/').next().unwrap_or_default();
@@ -192,7 +192,7 @@ impl Manager {
             let file = || place.path().to_path_buf();
             warning.file.get_or_insert_with(file);
         }
-        Ok(NewFile {
+        Ok(NewAgentFile {
             place,
             text: made.text,
             warnings,
@@ -226,7 +226,7 @@ impl Manager {
         name: &str,
         scope: Option<LayerScope>,
         asks: &[FileEdit],
-    ) -> Result<Changed, ManageError> {
+    ) -> Result<ChangeReport, ManageError> {
         let files = Agent::own_files(self);
         let (agent, scope) = files.own(name, scope)?;
         let (own_name, location) = (agent.name.clone(), files.location(agent));
@@ -238,7 +238,7 @@ impl Manager {
             asks.iter()
                 .any(|ask| matches!(ask, FileEdit::Set(asked, _) if asked == key))
         };
-        let mut warnings = self.doubts(&fields, &location);
+        let mut warnings = self.name_warnings(&fields, &location);
         warnings.retain(|doubt| match doubt.code {
             Code::ModelUnknown => asked_for("model") || asked_for("fallbackModels"),
             _ => asked_for("skills") || asked_for("skill"),
@@ -279,7 +279,7 @@ fn require_read_as(
     runtime: &str,
 ) -> Result<(), ManageError> {
     if !naming::is_agent_file(file_name) || naming::runtime_name(agent, file_name) != runtime {
-        return Err(ManageError::asked(format!(
+        return Err(ManageError::bad_request(format!(
             "no agent can be called `{runtime}`: its file would be {file_name}, which is not read as this agent's"
         ))
         .hint("choose another name"));

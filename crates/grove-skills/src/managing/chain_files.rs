@@ -10,8 +10,8 @@ use grove_spec::package::EntryKind;
 use serde_json::Value;
 
 use super::own_files::{full_name, package, sanitised};
-use super::{CHAINS, Changed, ManageError, Managed, Manager};
-use crate::library::Look;
+use super::{CHAINS, ChangeReport, ManageError, ManagedEntry, Manager};
+use crate::library::Discovery;
 use crate::planning::PlannedRoot;
 use crate::sources::Sources;
 
@@ -32,15 +32,15 @@ pub struct NewChain<'a> {
 
 /// The changes to make to a chain.
 #[derive(Debug, Clone, Default)]
-pub struct ChainAsks<'a> {
+pub struct ChainChanges<'a> {
     /// The description that it is to have.
     pub description: Option<&'a str>,
     /// Other steps, as JSON.
     pub steps: Option<&'a Value>,
 }
 
-impl Managed for Chain {
-    fn all(look: &Look) -> Entries<'_, Self> {
+impl ManagedEntry for Chain {
+    fn all(look: &Discovery) -> Entries<'_, Self> {
         look.snapshot.chains.entries()
     }
 
@@ -86,7 +86,7 @@ impl Managed for Chain {
 
 impl Manager {
     /// Makes a chain's file.
-    pub fn create_chain(&mut self, asked: &NewChain<'_>) -> Result<Changed, ManageError> {
+    pub fn create_chain(&mut self, asked: &NewChain<'_>) -> Result<ChangeReport, ManageError> {
         let name = sanitised(asked.name)?;
         let package = asked.package.map(package).transpose()?.flatten();
         let runtime = full_name(&name, package.as_deref());
@@ -109,8 +109,8 @@ impl Manager {
         &mut self,
         name: &str,
         scope: Option<LayerScope>,
-        asks: &ChainAsks<'_>,
-    ) -> Result<Changed, ManageError> {
+        asks: &ChainChanges<'_>,
+    ) -> Result<ChangeReport, ManageError> {
         let files = Chain::own_files(self);
         let (chain, scope) = files.own(name, scope)?;
         let (name, location) = (chain.name.clone(), files.location(chain));
@@ -140,7 +140,7 @@ impl Manager {
         scope: LayerScope,
         file: &Path,
         changed: bool,
-    ) -> Changed {
+    ) -> ChangeReport {
         let file = file.to_path_buf();
         let mut report = self.report::<Chain>(name, scope, file, changed, Vec::new());
         let files = Chain::own_files(self);

@@ -13,10 +13,10 @@ use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 use serde_json::Value;
 
-use super::{Changed, ManageError, Manager};
+use super::{ChangeReport, ManageError, Manager};
 
 /// The agent that a command about overrides means.
-struct Meant {
+struct OverrideTarget {
     name: String,
     /// The key in the configuration.
     key: String,
@@ -27,7 +27,7 @@ struct Meant {
 
 impl Manager {
     /// Switches an agent off.
-    pub fn disable(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
+    pub fn disable(&mut self, name: &str, scope: LayerScope) -> Result<ChangeReport, ManageError> {
         let meant = self.meant(name)?;
         let mut config = self.config(scope)?;
         let before = config.saved();
@@ -65,7 +65,7 @@ impl Manager {
     /// Switches an agent on: what switches it off is taken back, and overruled if it is written elsewhere.
     ///
     /// Where a stronger file switches it off, nothing is changed and that is the error.
-    pub fn enable(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
+    pub fn enable(&mut self, name: &str, scope: LayerScope) -> Result<ChangeReport, ManageError> {
         let meant = self.switched_off(name)?;
         let mut config = self.config(scope)?;
         // A configuration that waits for trust is not in force, and will be.
@@ -114,7 +114,7 @@ impl Manager {
     }
 
     /// Takes back everything that the configuration of a scope says about an agent.
-    pub fn reset(&mut self, name: &str, scope: LayerScope) -> Result<Changed, ManageError> {
+    pub fn reset(&mut self, name: &str, scope: LayerScope) -> Result<ChangeReport, ManageError> {
         let agents = self.agents();
         let found = agents.entries().named(name);
         let mut keys = vec![name.to_owned()];
@@ -131,7 +131,7 @@ impl Manager {
             // A name that no agent has and no configuration mentions is most likely a slip.
             self.meant(name)?;
         }
-        let meant = Meant {
+        let meant = OverrideTarget {
             name: name.to_owned(),
             key: name.to_owned(),
             address: name.to_owned(),
@@ -165,7 +165,7 @@ impl Manager {
         name: &str,
         scope: LayerScope,
         asks: &[FileEdit],
-    ) -> Result<Changed, ManageError> {
+    ) -> Result<ChangeReport, ManageError> {
         let meant = self.meant(name)?;
         let mut config = self.config(scope)?;
         let mut fields = grove_spec::agent::AgentFile::default();
@@ -190,20 +190,20 @@ impl Manager {
             change.apply(&mut fields);
             config.set(&meant.key, field, change.value())?;
         }
-        let warnings = self.doubts(&fields, &config.path);
+        let warnings = self.name_warnings(&fields, &config.path);
         let changed = config.write()?;
         Ok(self.overridden(&meant, scope, config.path, changed, warnings))
     }
 
-    fn meant(&self, query: &str) -> Result<Meant, ManageError> {
+    fn meant(&self, query: &str) -> Result<OverrideTarget, ManageError> {
         match self.agents().find(query) {
             Ok(at) => self.meant_at(query, at),
-            Err(near) => Err(ManageError::nobody("agent", query, &near)),
+            Err(near) => Err(ManageError::not_found("agent", query, &near)),
         }
     }
 
     /// The agent to switch on: the first of the name that is off, although another may be used in its place.
-    fn switched_off(&self, query: &str) -> Result<Meant, ManageError> {
+    fn switched_off(&self, query: &str) -> Result<OverrideTarget, ManageError> {
         let agents = self.agents();
         let off = agents.entries().named(query).into_iter().find(|at| {
             let agent = agents.all.get(*at);
@@ -215,12 +215,12 @@ impl Manager {
         }
     }
 
-    fn meant_at(&self, query: &str, at: usize) -> Result<Meant, ManageError> {
+    fn meant_at(&self, query: &str, at: usize) -> Result<OverrideTarget, ManageError> {
         let agents = self.agents();
         let agent = agents
             .all
             .get(at)
-            .ok_or_else(|| ManageError::nobody("agent", query, &[]))?;
+            .ok_or_else(|| ManageError::not_found("agent", query, &[]))?;
         // The bare name would mean an agent from elsewhere.
         let mut others = agents.entries().named(&agent.name).into_iter();
         let is_of_own = |at: usize| agents.entries().source(at).is_some_and(is_own);
@@ -231,7 +231,7 @@ impl Manager {
         } else {
             agent.name.clone()
         };
-        Ok(Meant {
+        Ok(OverrideTarget {
             name: agent.name.clone(),
             key,
             address,
@@ -242,12 +242,12 @@ impl Manager {
     /// The report after the configuration was written.
     fn overridden(
         &mut self,
-        meant: &Meant,
+        meant: &OverrideTarget,
         scope: LayerScope,
         file: std::path::PathBuf,
         changed: bool,
         warnings: Vec<Diagnostic>,
-    ) -> Changed {
+    ) -> ChangeReport {
         let mut report = self.report::<Agent>(&meant.name, scope, file, changed, warnings);
         let agents = self.agents();
         let at = agents.entries().named(&meant.address).into_iter().next();

@@ -14,7 +14,7 @@ use grove_spec::package::EntryKind;
 use grove_spec::text::one_line;
 
 use super::within::WritePlace;
-use super::{ManageError, Managed};
+use super::{ManageError, ManagedEntry};
 use crate::sources::Sources;
 
 /// The files of all skills, of all agents, or of all chains.
@@ -26,7 +26,7 @@ pub(super) struct OwnFiles<'a, E> {
     pub(super) recording: &'a Arc<UndoRecording>,
 }
 
-impl<'a, E: Managed> OwnFiles<'a, E> {
+impl<'a, E: ManagedEntry> OwnFiles<'a, E> {
     /// The one whose file is to be changed.
     pub(super) fn own(
         &self,
@@ -37,7 +37,7 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
         let refused = |message: String| ManageError::refused(message);
         let at = match self.found.target(query, scope) {
             ChangeTarget::One(at) => at,
-            ChangeTarget::Nobody(near) => return Err(ManageError::nobody(noun, query, &near)),
+            ChangeTarget::Nobody(near) => return Err(ManageError::not_found(noun, query, &near)),
             ChangeTarget::ReadOnly(at) => return Err(self.read_only(query, at)),
             ChangeTarget::BothScopes(files) => {
                 let files: Vec<String> = files.iter().map(|it| it.display().to_string()).collect();
@@ -65,7 +65,7 @@ impl<'a, E: Managed> OwnFiles<'a, E> {
             _ => LayerScope::User,
         };
         let one = self.found.all.get(at);
-        let one = one.ok_or_else(|| ManageError::nobody(noun, query, &[]))?;
+        let one = one.ok_or_else(|| ManageError::not_found(noun, query, &[]))?;
         if one.is_its_hosts() {
             let (name, file) = (one.name(), self.location(one));
             let file = file.display();
@@ -265,7 +265,7 @@ pub(super) fn package(text: &str) -> Result<Option<String>, ManageError> {
 
 fn nothing_left(of: &str, typed: &str) -> ManageError {
     let typed = one_line(typed);
-    ManageError::asked(format!(
+    ManageError::bad_request(format!(
         "the {of} `{typed}` has no usable characters: it needs letters or digits"
     ))
 }

@@ -11,7 +11,7 @@ use grove_spec::config::LayerScope;
 use grove_spec::text::one_line;
 
 use super::within::WritePlace;
-use super::{Changed, ManageError, Managed as _, Manager};
+use super::{ChangeReport, ManageError, ManagedEntry as _, Manager};
 use crate::exporting::{beside_skill, text_for_host};
 
 /// A copy that is to be made.
@@ -27,13 +27,13 @@ pub struct SkillCopy<'a> {
 
 impl Manager {
     /// Copies a skill to where a host looks for skills.
-    pub fn copy_skill(&mut self, asked: &SkillCopy<'_>) -> Result<Changed, ManageError> {
+    pub fn copy_skill(&mut self, asked: &SkillCopy<'_>) -> Result<ChangeReport, ManageError> {
         let (snapshot, files) = (&self.look.snapshot, &self.look.sources.skills);
         let skills = snapshot.entries();
         let found = skills.find_first(asked.name);
-        let at = found.map_err(|near| ManageError::nobody("skill", asked.name, &near))?;
+        let at = found.map_err(|near| ManageError::not_found("skill", asked.name, &near))?;
         let skill = skills.all.get(at);
-        let skill = skill.ok_or_else(|| ManageError::nobody("skill", asked.name, &[]))?;
+        let skill = skill.ok_or_else(|| ManageError::not_found("skill", asked.name, &[]))?;
         let (name, location) = (skill.name().to_owned(), skills.location(skill));
         let shown = one_line(&name);
         if !skill.state.is_usable() {

@@ -19,8 +19,8 @@ use serde_json::Value;
 use super::agent_files::field;
 use super::own_files::sanitised;
 use super::skill_copies::own_root;
-use super::{Changed, ManageError, Managed, Manager, SKILLS};
-use crate::library::Look;
+use super::{ChangeReport, ManageError, ManagedEntry, Manager, SKILLS};
+use crate::library::Discovery;
 use crate::planning::PlannedRoot;
 use crate::sources::Sources;
 
@@ -34,11 +34,11 @@ pub struct NewSkill<'a> {
     /// The host in whose folder it is made; none means Grove's own.
     pub host: Option<&'a Host>,
     /// Its fields and its text.
-    pub asks: &'a [FileEdit],
+    pub edits: &'a [FileEdit],
 }
 
-impl Managed for Skill {
-    fn all(look: &Look) -> Entries<'_, Self> {
+impl ManagedEntry for Skill {
+    fn all(look: &Discovery) -> Entries<'_, Self> {
         look.snapshot.entries()
     }
 
@@ -66,7 +66,7 @@ impl Managed for Skill {
         package: Option<&str>,
     ) -> Result<(PathBuf, String), ManageError> {
         if package.is_some() {
-            return Err(ManageError::asked("a skill has no package"));
+            return Err(ManageError::bad_request("a skill has no package"));
         }
         let after = compose::rename_skill(before, name).map_err(field)?;
         let file = match (self.place.layout, file.parent()) {
@@ -84,9 +84,9 @@ impl Managed for Skill {
 
 impl Manager {
     /// Makes a skill's folder and file.
-    pub fn create_skill(&mut self, asked: &NewSkill<'_>) -> Result<Changed, ManageError> {
+    pub fn create_skill(&mut self, asked: &NewSkill<'_>) -> Result<ChangeReport, ManageError> {
         let name = sanitised(asked.name)?;
-        let text = compose::create_skill(&name, asked.asks).map_err(field)?;
+        let text = compose::create_skill(&name, asked.edits).map_err(field)?;
         if skill::parse(&text).skill.description.is_none() {
             return Err(ManageError::field("description", "a new skill needs one"));
         }
@@ -114,7 +114,7 @@ impl Manager {
         name: &str,
         scope: Option<LayerScope>,
         asks: &[FileEdit],
-    ) -> Result<Changed, ManageError> {
+    ) -> Result<ChangeReport, ManageError> {
         let files = Skill::own_files(self);
         let (skill, scope) = files.own(name, scope)?;
         let (name, location) = (skill.name().to_owned(), files.location(skill));
@@ -136,7 +136,7 @@ impl Manager {
         name: &str,
         scope: LayerScope,
         is_on: bool,
-    ) -> Result<Changed, ManageError> {
+    ) -> Result<ChangeReport, ManageError> {
         let skills = self.look.snapshot.entries();
         // A skill that is off may have another one in its place that is on.
         let named = skills.named(name).into_iter();
@@ -148,10 +148,10 @@ impl Manager {
             Some(at) => at,
             None => skills
                 .find_first(name)
-                .map_err(|near| ManageError::nobody("skill", name, &near))?,
+                .map_err(|near| ManageError::not_found("skill", name, &near))?,
         };
         let skill = skills.all.get(at);
-        let skill = skill.ok_or_else(|| ManageError::nobody("skill", name, &[]))?;
+        let skill = skill.ok_or_else(|| ManageError::not_found("skill", name, &[]))?;
         let (name, location) = (skill.name().to_owned(), skills.location(skill));
         let key = entry_key(skill.file().requirements.as_deref(), &name).to_owned();
         let path = ["skills", "entries", &key, "enabled"];

@@ -16,13 +16,13 @@ use super::ManageError;
 pub(super) struct WritePlace {
     /// The path as people know it.
     path: PathBuf,
-    home: Home,
+    home: WriteBase,
     /// The recording that keeps the file before it is changed.
     recording: Arc<UndoRecording>,
 }
 
 #[derive(Debug)]
-enum Home {
+enum WriteBase {
     /// The user's own: links lead where the user wants. The path is without the last of them.
     User(PathBuf),
     /// A project's: its real folder, and the path below it without any link.
@@ -36,7 +36,7 @@ impl WritePlace {
         let real = real.unwrap_or_else(|_| path.clone());
         Self {
             path,
-            home: Home::User(real),
+            home: WriteBase::User(real),
             recording: Arc::clone(recording),
         }
     }
@@ -71,7 +71,7 @@ impl WritePlace {
         let below = real.strip_prefix(&base).unwrap_or(&real).to_path_buf();
         Ok(Self {
             path: way,
-            home: Home::Project { base, below },
+            home: WriteBase::Project { base, below },
             recording: Arc::clone(recording),
         })
     }
@@ -84,15 +84,15 @@ impl WritePlace {
     /// The file itself, whatever links lead to it.
     pub(super) fn real(&self) -> PathBuf {
         match &self.home {
-            Home::User(real) => real.clone(),
-            Home::Project { base, below } => base.join(below),
+            WriteBase::User(real) => real.clone(),
+            WriteBase::Project { base, below } => base.join(below),
         }
     }
 
     /// Makes a file where there is none.
     pub(super) fn create(&self, content: &[u8], mode: Option<u32>) -> Result<(), ManageError> {
         self.keep(PathAfter::File(content))?;
-        let created = atomic::create_at(&self.spot()?, content, mode);
+        let created = atomic::create_at(&self.held()?, content, mode);
         created.map_err(|error| self.taken(error))
     }
 
@@ -100,7 +100,7 @@ impl WritePlace {
     pub(super) fn rename_new(&self, to: &Self, content: &[u8]) -> Result<(), ManageError> {
         self.keep(PathAfter::Nothing)?;
         to.keep(PathAfter::File(content))?;
-        let renamed = self.spot()?.rename_new(&to.spot()?);
+        let renamed = self.held()?.rename_new(&to.held()?);
         renamed.map_err(|error| to.taken(error))
     }
 
@@ -130,7 +130,7 @@ impl WritePlace {
     /// Replaces a file that has not changed.
     pub(super) fn replace(&self, before: &[u8], after: &[u8]) -> Result<(), ManageError> {
         self.keep(PathAfter::File(after))?;
-        match atomic::replace_at(&self.spot()?, before, after)? {
+        match atomic::replace_at(&self.held()?, before, after)? {
             ReplaceOutcome::Done => Ok(()),
             ReplaceOutcome::Changed => Err(ManageError::changed(&self.path)),
         }
@@ -139,14 +139,14 @@ impl WritePlace {
     /// Removes a plain file that has this content; says whether it did.
     pub(super) fn remove_same(&self, content: &[u8]) -> Result<bool, ManageError> {
         self.keep(PathAfter::Nothing)?;
-        Ok(self.spot()?.remove_same(content)?)
+        Ok(self.held()?.remove_same(content)?)
     }
 
     /// The place, held. In a project no link is followed from here on: one that was not there is an error.
-    fn spot(&self) -> Result<FilePlace, ManageError> {
+    fn held(&self) -> Result<FilePlace, ManageError> {
         Ok(match &self.home {
-            Home::User(real) => FilePlace::at(real)?,
-            Home::Project { base, below } => FilePlace::beneath(base, below)?,
+            WriteBase::User(real) => FilePlace::at(real)?,
+            WriteBase::Project { base, below } => FilePlace::beneath(base, below)?,
         })
     }
 }

@@ -15,20 +15,20 @@ use grove_spec::text::one_line;
 use grove_spec::wildcard::Wildcard;
 use grove_spec::{Code, Diagnostic};
 
-use super::search::{Asked, PackagePlace, Search, first_of_each, refused};
+use super::search::{PackagePlace, PackageSearch, SearchReason, first_of_each, refused};
 use super::{GivenPlace, Package};
 
 /// The file that makes a folder a skill.
 const SKILL_FILE: &str = "SKILL.md";
 
-impl Search {
+impl PackageSearch {
     /// One package: the first of its manifests that speaks of us counts.
     pub(super) fn package(
         &mut self,
         place: &PackagePlace<'_>,
         below: &str,
         manifests: &[ManifestFile],
-        asked: Asked<'_>,
+        asked: SearchReason<'_>,
     ) {
         let mut speaks_to_pi = false;
         for file in manifests {
@@ -40,7 +40,7 @@ impl Search {
                 continue;
             };
             // The project's own and those that settings name are few, and their faults are reported.
-            let is_named = below.is_empty() || matches!(asked, Asked::By(_));
+            let is_named = below.is_empty() || matches!(asked, SearchReason::NamedAs(_));
             if *file == ManifestFile::Npm && !is_named && !may_concern_grove(&bytes) {
                 continue;
             }
@@ -57,7 +57,7 @@ impl Search {
         if speaks_to_pi {
             return;
         }
-        if let Asked::By(written) = asked {
+        if let SearchReason::NamedAs(written) = asked {
             let folder = place.held.path().join(below);
             let has_skills = |held: HeldFolder| {
                 matches!(

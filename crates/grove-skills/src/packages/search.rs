@@ -18,7 +18,7 @@ use super::{
     MAX_FILE_BYTES, MODULES, NamedSkills, PI_MODULES, PI_SETTINGS, Packages, SettingsFile, npm_root,
 };
 use crate::environment::Environment;
-use crate::project::{FolderTrust, Naming};
+use crate::project::{FolderTrust, NamingFileState};
 
 /// Packages in one folder of packages whose manifests are read.
 const MAX_INSTALLED: usize = 2_000;
@@ -27,7 +27,7 @@ const MAX_ENTRIES: usize = 20_000;
 
 /// A search for packages, and what it found so far.
 #[derive(Default)]
-pub(super) struct Search {
+pub(super) struct PackageSearch {
     pub(super) found: Packages,
     /// The packages that were looked at, by their real paths.
     pub(super) seen: BTreeSet<PathBuf>,
@@ -78,16 +78,16 @@ struct NamedPackages {
 
 /// The reason for looking at a package, and so for what is said when there is none.
 #[derive(Clone, Copy)]
-pub(super) enum Asked<'a> {
+pub(super) enum SearchReason<'a> {
     /// None: it lies among others that have nothing to do with agents.
-    Nobody,
+    NotNamed,
     /// It lies where packages for agents lie.
     Installed,
     /// Settings, under this name.
-    By(&'a str),
+    NamedAs(&'a str),
 }
 
-impl Search {
+impl PackageSearch {
     /// Looks for the packages of a project.
     pub(super) fn project(&mut self, root: &Path, trust: &FolderTrust) {
         let Ok(held) = HeldFolder::open(root) else {
@@ -101,8 +101,12 @@ impl Search {
                 self.remember(&root.join(below), package);
             }
         }
-        self.package(&place, "", &[ManifestFile::Npm], Asked::Installed);
-        self.installed(&place, &format!(".pi/{PI_MODULES}"), Asked::Installed);
+        self.package(&place, "", &[ManifestFile::Npm], SearchReason::Installed);
+        self.installed(
+            &place,
+            &format!(".pi/{PI_MODULES}"),
+            SearchReason::Installed,
+        );
         let anew = trust.through(&held.path().join(".pi").join(PI_SETTINGS));
         let through = PackagePlace {
             trust: Some(if named.is_as_seen { trust } else { &anew }),
@@ -156,12 +160,12 @@ impl Search {
         // Which of them the project chose is not known; that its file is not JSON has been said.
         let Some(mut names) = names else { return };
         if names.is_empty() {
-            return self.installed(place, MODULES, Asked::Nobody);
+            return self.installed(place, MODULES, SearchReason::NotNamed);
         }
         self.cap(&mut names, modules.path(), false);
         for name in names {
             let below = format!("{MODULES}/{name}");
-            self.package(place, &below, &[ManifestFile::Npm], Asked::Nobody);
+            self.package(place, &below, &[ManifestFile::Npm], SearchReason::NotNamed);
         }
     }
 
@@ -211,7 +215,7 @@ impl Search {
             for package in &named {
                 self.remember(&of_user(environment, pi, pi, package), package);
             }
-            self.installed(&place, PI_MODULES, Asked::Installed);
+            self.installed(&place, PI_MODULES, SearchReason::Installed);
             for package in &named {
                 self.named_by_user(environment, pi, pi, package);
             }
@@ -250,7 +254,7 @@ impl Search {
         };
         if let Some(held) = global.filter(is_outside) {
             let place = PackagePlace::of_user(&held);
-            self.installed(&place, "", Asked::Nobody);
+            self.installed(&place, "", SearchReason::NotNamed);
         }
     }
 
@@ -270,12 +274,12 @@ impl Search {
         let file = place.held.path().join(below);
         let naming = |digest: Option<&Digest>| {
             let trust = place.trust;
-            trust.map_or(Naming::AsSeen, |trust| trust.naming(&file, digest))
+            trust.map_or(NamingFileState::AsSeen, |trust| trust.naming(&file, digest))
         };
         let bytes = match place.held.read(below, place.links, MAX_FILE_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.is_not_found() => {
-                if naming(None) == Naming::Changed {
+                if naming(None) == NamingFileState::Changed {
                     let message = "pi's settings were removed after the project was trusted; nothing that they named is used";
                     self.say(Diagnostic::new(Code::SettingsChanged, message).in_file(&file));
                 }
@@ -300,8 +304,8 @@ impl Search {
         });
         let names_any = !settings.skills.is_empty() || !settings.packages.is_empty();
         let change = match naming {
-            Naming::Changed => Some("changed"),
-            Naming::New if names_any => Some("are new"),
+            NamingFileState::Changed => Some("changed"),
+            NamingFileState::New if names_any => Some("are new"),
             _ => None,
         };
         if let Some(change) = change {
@@ -310,7 +314,7 @@ impl Search {
             );
             self.say(Diagnostic::new(Code::SettingsChanged, message).in_file(&file));
         }
-        let is_as_seen = naming == Naming::AsSeen;
+        let is_as_seen = naming == NamingFileState::AsSeen;
         if !settings.skills.is_empty() || !settings.skill_findings.is_empty() {
             let findings = settings.skill_findings.into_iter();
             self.found.skills.push(NamedSkills {
@@ -339,7 +343,7 @@ impl Search {
             let finding = Diagnostic::new(Code::PackageSource, message).in_file(&file);
             return self.say(finding.at(package.position));
         };
-        let asked = Asked::By(&package.written);
+        let asked = SearchReason::NamedAs(&package.written);
         self.package(place, &below, &ManifestFile::ALL, asked);
     }
 
@@ -358,15 +362,15 @@ impl Search {
             Err(error) => return self.say(absent(&package.written, &error)),
         };
         let place = PackagePlace::of_user(&held);
-        let asked = Asked::By(&package.written);
+        let asked = SearchReason::NamedAs(&package.written);
         self.package(&place, "", &ManifestFile::ALL, asked);
     }
 
     /// Everything in a folder of packages, those in `@scope` folders included.
-    fn installed(&mut self, place: &PackagePlace<'_>, below: &str, asked: Asked<'_>) {
+    fn installed(&mut self, place: &PackagePlace<'_>, below: &str, asked: SearchReason<'_>) {
         let manifests: &[ManifestFile] = match asked {
             // The parts of any program lie here too, so no more than the one file is asked for.
-            Asked::Nobody => &[ManifestFile::Npm],
+            SearchReason::NotNamed => &[ManifestFile::Npm],
             _ => &ManifestFile::ALL,
         };
         let Ok(folder) = place.held.folder(below, place.links) else {
@@ -405,7 +409,7 @@ impl Search {
 
 /// pi's settings with the folders of skills that they name, as pi finds them, and no packages.
 pub(crate) fn settings_alone(environment: &Environment, working: Option<&Path>) -> Packages {
-    let mut search = Search::default();
+    let mut search = PackageSearch::default();
     let trust = FolderTrust::default();
     let held = |folder: &Path| HeldFolder::open(folder).ok();
     if let Some(held) = working.and_then(held) {

@@ -10,13 +10,13 @@ use grove_fs::files;
 use grove_spec::agent::{AgentFormat, formats};
 use grove_spec::{Code, Diagnostic};
 
-use super::{Plan, PlannedRoot, host_paths};
+use super::{PlannedRoot, RootPlan, host_paths};
 use crate::environment::Environment;
 use crate::project::Project;
 use crate::world::World;
 
 /// Sets the format of agents for Grove's own roots; other kinds have one format.
-pub(super) fn assign(plan: &mut Plan, world: &World, hosts: &[Host]) {
+pub(super) fn assign(plan: &mut RootPlan, world: &World, hosts: &[Host]) {
     let mut formats = Formats::new();
     for host in hosts {
         let of_host = formats_of(host, &world.environment, &world.project, |compat| compat);
@@ -26,9 +26,9 @@ pub(super) fn assign(plan: &mut Plan, world: &World, hosts: &[Host]) {
 }
 
 /// Everything another host looks in for agents, with that host's trust; nothing where its rules are not known.
-pub(super) fn of_host(world: &World, host: Host) -> Plan {
+pub(super) fn of_host(world: &World, host: Host) -> RootPlan {
     let Some(rules) = AgentRules::by_name(&host.name) else {
-        return Plan::default();
+        return RootPlan::default();
     };
     let environment = &world.environment;
     let climbed = world.project.climbed(environment);
@@ -60,7 +60,7 @@ const MAX_SETTINGS: u64 = 1_000_000;
 
 /// Takes trust from the roots in folders of a project that a host's settings do not trust: a folder by itself, or else the
 /// whole project.
-fn take_trust(plan: &mut Plan, host: &Host, world: &World) {
+fn take_trust(plan: &mut RootPlan, host: &Host, world: &World) {
     let mut settings = host.roots.iter();
     let settings =
         settings.find(|root| root.source == RootSource::User && root.format.is_settings());
@@ -109,7 +109,7 @@ fn formats_of(
 }
 
 /// Sets the format of agents for every root; the path of settings becomes their folder and their name.
-fn with_formats(plan: &mut Plan, formats: &Formats, environment: &Environment) {
+fn with_formats(plan: &mut RootPlan, formats: &Formats, environment: &Environment) {
     for planned in &mut plan.roots {
         let path = &planned.root.path;
         let Some(format) = formats.get(path) else {

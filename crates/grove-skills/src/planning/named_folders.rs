@@ -16,13 +16,13 @@ use grove_spec::package::NamedFolder;
 use grove_spec::text::one_line;
 use grove_spec::{Code, Diagnostic};
 
-use super::{Plan, PlannedRoot, below, small};
+use super::{PlannedRoot, RootPlan, below, small};
 use crate::environment::Environment;
 use crate::packages::{NamedSkills, first_of_each, path_from};
 use crate::project::{FolderTrust, Project};
 use crate::world::World;
 
-impl Plan {
+impl RootPlan {
     /// The folders that settings name, for Grove itself.
     pub(super) fn named_folders(&mut self, all: &[&NamedSkills], world: &World) {
         let (environment, project) = (&world.environment, &world.project);
@@ -41,7 +41,7 @@ impl Plan {
                 let at = nearer.position(|known| known == folder);
                 at.unwrap_or(project.folders.len())
             });
-            let placed = Placed::of(named, environment);
+            let placed = ResolvedFolders::of(named, environment);
             for path in placed.folders {
                 let order = self.roots.len();
                 let standing = standing(named.source(), distance, order);
@@ -67,7 +67,7 @@ impl Plan {
         project: &Project,
     ) {
         for named in all {
-            let placed = Placed::of(named, environment);
+            let placed = ResolvedFolders::of(named, environment);
             for path in placed.folders {
                 let standing = self.next_standing(host, named.source());
                 let shown = shown(named, &path, environment, project.outermost());
@@ -96,7 +96,9 @@ pub(super) fn in_project(named: &NamedSkills, trust: &FolderTrust) -> Vec<Planne
     let Some(project) = &named.project else {
         return Vec::new();
     };
-    let folders = Placed::in_project(named, project).folders.into_iter();
+    let folders = ResolvedFolders::in_project(named, project)
+        .folders
+        .into_iter();
     let roots = folders.enumerate().map(|(order, path)| {
         let standing = standing(RootSource::Project, 0, order);
         let root_trust = trust.of_root(&path);
@@ -153,12 +155,12 @@ fn planned(
 }
 
 /// The folders of one settings file, also those that are not there yet, and findings about them.
-struct Placed {
+struct ResolvedFolders {
     folders: Vec<PathBuf>,
     diagnostics: Vec<Diagnostic>,
 }
 
-impl Placed {
+impl ResolvedFolders {
     fn of(named: &NamedSkills, environment: &Environment) -> Self {
         let mut placed = match &named.project {
             Some(project) => Self::in_project(named, project),

@@ -7,13 +7,13 @@ use grove_catalog::search::SearchIndex;
 use grove_fs::atomic::{self, Durability};
 use grove_fs::{FsError, cache_file, files};
 
-use crate::library::Look;
+use crate::library::Discovery;
 
 const MAX_BYTES: u64 = 1 << 30;
 const MAX_FILES: usize = 64;
 
 /// The file for the roots of a look; none without a cache folder.
-pub(super) fn path(look: &Look) -> Option<PathBuf> {
+pub(super) fn path(look: &Discovery) -> Option<PathBuf> {
     let snapshot = &look.snapshot;
     let folder = look.world.environment.cache.as_deref()?;
     let mut roots = Vec::new();

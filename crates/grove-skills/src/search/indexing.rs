@@ -8,10 +8,10 @@ use grove_catalog::snapshot::Skill;
 use grove_fs::stamp::fingerprint;
 
 use super::digest_of;
-use crate::library::Look;
+use crate::library::Discovery;
 
 /// An index, and what making it met.
-pub(super) struct Made {
+pub(super) struct MadeIndex {
     pub(super) bytes: Vec<u8>,
     /// The number of files that were read.
     pub(super) read: usize,
@@ -20,7 +20,7 @@ pub(super) struct Made {
 }
 
 /// Makes the index of a snapshot; what an older one knows is taken from there.
-pub(super) fn make(look: &Look, older: Option<&SearchIndex>) -> Made {
+pub(super) fn make(look: &Discovery, older: Option<&SearchIndex>) -> MadeIndex {
     let snapshot = &look.snapshot;
     let known: HashMap<u128, u32> = older.map_or_else(HashMap::new, |index| {
         let documents = 0..index.documents();
@@ -55,7 +55,7 @@ pub(super) fn make(look: &Look, older: Option<&SearchIndex>) -> Made {
             body: body.unwrap_or_default(),
         });
     }
-    Made {
+    MadeIndex {
         bytes: builder.finish(digest_of(snapshot)),
         read,
         changed,

@@ -55,7 +55,7 @@ struct KnownFolder {
 
 impl FolderCache {
     /// The present content of the folders of these skills; the same object when nothing changed.
-    pub(crate) fn look(
+    pub(crate) fn update(
         &mut self,
         planned: &PlannedRoot,
         candidates: &[SkillCandidate],

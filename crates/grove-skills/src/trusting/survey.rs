@@ -17,16 +17,16 @@ use grove_spec::skill::file_limit::most_read;
 use grove_spec::words;
 
 use super::findings;
-use super::nested::{self, Nested};
+use super::nested::{self, NestedFolders};
 use crate::agents::AGENT_FILES;
 use crate::cache::RootCache;
 use crate::chains::CHAIN_FILES;
-use crate::definition_files::{Bounds, FileKind, roots_in};
+use crate::definition_files::{DefinitionFileKind, ReadBounds, roots_in};
 use crate::environment::Environment;
 use crate::instructions;
-use crate::loading::{self, Scan};
+use crate::loading::{self, RootScan};
 use crate::planning::{self, PlannedRoot};
-use crate::project::Permitted;
+use crate::project::ProjectRule;
 use crate::settings::{PROJECT_FILES, read_project_file};
 use crate::world::World;
 
@@ -34,7 +34,7 @@ use crate::world::World;
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     /// The files that were seen, by path below the folder.
-    seen: BTreeMap<String, SeenFile>,
+    seen: BTreeMap<String, SurveyedFile>,
     /// The items that the files are, by kind and path below the folder: a skill's folder, and otherwise a file.
     pub(super) items: BTreeMap<(ItemKind, String), ReviewItem>,
     /// Folders of skills, by path below the folder.
@@ -88,7 +88,7 @@ pub struct ReviewItem {
 
 /// The facts about one file or other entry that was seen.
 #[derive(Debug, Default)]
-struct SeenFile {
+struct SurveyedFile {
     /// The digest of its bytes, as they were read of a file that counts.
     digest: Option<Digest>,
     /// The kinds that it counted as.
@@ -97,7 +97,7 @@ struct SeenFile {
     entry: Option<FolderContentEntry>,
 }
 
-impl SeenFile {
+impl SurveyedFile {
     fn pin(&self) -> Option<String> {
         match (&self.digest, &self.entry) {
             (Some(digest), entry) => {
@@ -163,7 +163,7 @@ pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
         roots
     };
     let roots = of_kind(EntryKind::Skills);
-    let scan = Scan {
+    let scan = RootScan {
         layout: AcceptedLayouts::ALL,
         max_candidates: usize::MAX,
         max_bytes: settings.limits.file_bytes.value,
@@ -174,7 +174,7 @@ pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
         all_folders: true,
     };
     let (agent_roots, chain_roots) = (of_kind(EntryKind::Agents), of_kind(EntryKind::Chains));
-    let bounds = Bounds {
+    let bounds = ReadBounds {
         max_bytes: scan.max_bytes,
         max_depth: scan.max_depth,
         folders: FoldersEntered::Grove,
@@ -183,11 +183,11 @@ pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
     names.extend(first_parts(&agent_roots, folder));
     names.extend(instructions::NAMES.map(str::to_owned));
     names.extend(first_parts(&chain_roots, folder));
-    let Nested {
+    let NestedFolders {
         holders,
         not_searched,
     } = nested::search(folder, &names);
-    let permitted = Permitted::in_environment(environment);
+    let permitted = ProjectRule::in_environment(environment);
     let mut looks: BTreeSet<PathBuf> = holders.iter().map(|path| folder.join(path)).collect();
     looks.extend(between(environment, folder));
     let mut survey = Survey {
@@ -277,7 +277,7 @@ fn moved(planned: &PlannedRoot, from: &Path, to: &Path) -> PlannedRoot {
     moved
 }
 
-fn pin_root(planned: &PlannedRoot, scan: &Scan, folder: &Path, survey: &mut Survey) {
+fn pin_root(planned: &PlannedRoot, scan: &RootScan, folder: &Path, survey: &mut Survey) {
     let root = &planned.root.path;
     if !files::is_folder(root) {
         return;
@@ -325,11 +325,11 @@ fn package_of(planned: &PlannedRoot, folder: &Path) -> Option<String> {
     Some(below(package, folder))
 }
 
-fn pin_files<P: Reviewed + Clone + Send + Sync>(
-    files_of_kind: &FileKind<P>,
+fn pin_files<P: ReviewedDefinition + Clone + Send + Sync>(
+    files_of_kind: &DefinitionFileKind<P>,
     planned: &PlannedRoot,
     inner: &[String],
-    bounds: &Bounds,
+    bounds: &ReadBounds,
     folder: &Path,
     survey: &mut Survey,
 ) {
@@ -345,14 +345,14 @@ fn pin_files<P: Reviewed + Clone + Send + Sync>(
 }
 
 /// The parts of a review that differ between agents and chains.
-trait Reviewed: Definition {
+trait ReviewedDefinition: Definition {
     const ITEM: ItemKind;
 
     /// The findings to look at first.
     fn findings(&self) -> Vec<String>;
 }
 
-impl Reviewed for grove_spec::agent::ParsedAgent {
+impl ReviewedDefinition for grove_spec::agent::ParsedAgent {
     const ITEM: ItemKind = ItemKind::Agent;
 
     fn findings(&self) -> Vec<String> {
@@ -360,7 +360,7 @@ impl Reviewed for grove_spec::agent::ParsedAgent {
     }
 }
 
-impl Reviewed for grove_spec::chain::ParsedChain {
+impl ReviewedDefinition for grove_spec::chain::ParsedChain {
     const ITEM: ItemKind = ItemKind::Chain;
 
     fn findings(&self) -> Vec<String> {

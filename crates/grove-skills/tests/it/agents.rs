@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use grove_skills::{Environment, Library, Look, Parts, Request, trusting};
+use grove_skills::{Discovery, DiscoveryParts, DiscoveryRequest, Environment, Library, trusting};
 
 struct Place {
     _folder: tempfile::TempDir,
@@ -36,19 +36,19 @@ impl Place {
         self.put(path, &file(name));
     }
 
-    fn load(&self) -> Look {
+    fn load(&self) -> Discovery {
         self.load_in(Vec::new())
     }
 
-    fn load_from(&self, folder: &str) -> Look {
+    fn load_from(&self, folder: &str) -> Discovery {
         self.load_in(vec![self.root.join(folder)])
     }
 
-    fn load_in(&self, agent_folders: Vec<PathBuf>) -> Look {
-        let request = Request {
-            parts: Parts::AGENTS,
+    fn load_in(&self, agent_folders: Vec<PathBuf>) -> Discovery {
+        let request = DiscoveryRequest {
+            parts: DiscoveryParts::AGENTS,
             agent_folders,
-            ..Request::default()
+            ..DiscoveryRequest::default()
         };
         Library::new(self.environment.clone(), request).look()
     }
@@ -69,12 +69,12 @@ fn file(name: &str) -> String {
     format!("---\nname: {name}\ndescription: Does {name}.\n---\nI am {name}.\n")
 }
 
-fn names(look: &Look) -> Vec<&str> {
+fn names(look: &Discovery) -> Vec<&str> {
     let agents = look.snapshot.agents.all.iter();
     agents.map(|agent| agent.name.as_str()).collect()
 }
 
-fn state(look: &Look, address: &str) -> &'static str {
+fn state(look: &Discovery, address: &str) -> &'static str {
     let all = look.snapshot.agents.all.iter();
     let mut of = all.filter(|agent| look.snapshot.agents.address(agent) == address);
     of.next().map_or("absent", |agent| agent.state.as_str())

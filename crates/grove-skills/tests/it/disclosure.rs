@@ -6,9 +6,11 @@ use std::sync::Arc;
 use grove_catalog::disclosure::DisclosureRefusal;
 use grove_catalog::snapshot::Snapshot;
 use grove_catalog::tree::SkillTree;
-use grove_skills::disclosure::{Activated, Call, Disclosure, DisclosureError};
+use grove_skills::disclosure::{ActivationResult, Disclosure, DisclosureError, SkillCall};
 use grove_skills::session_file;
-use grove_skills::{Environment, Library, Look, LookAgain as _, Request, View};
+use grove_skills::{
+    Discovery, DiscoveryRequest, DiscoveryView, Environment, Library, Rediscover as _,
+};
 use grove_spec::Code;
 
 struct Place {
@@ -43,10 +45,10 @@ impl Place {
         let environment = Environment::for_home(home.clone(), home);
         Library::new(
             environment,
-            Request {
-                view: View::Folders(vec![self.path("root")]),
+            DiscoveryRequest {
+                view: DiscoveryView::Folders(vec![self.path("root")]),
                 names,
-                ..Request::default()
+                ..DiscoveryRequest::default()
             },
         )
     }
@@ -55,9 +57,9 @@ impl Place {
         self.path("session.json")
     }
 
-    fn activate(&self, typed: &str) -> Result<Activated, DisclosureError> {
+    fn activate(&self, typed: &str) -> Result<ActivationResult, DisclosureError> {
         let (mut library, session) = (self.library(None), self.session());
-        Disclosure::new(&library.look(), Some(&session)).activate(&Call::of(typed))
+        Disclosure::new(&library.look(), Some(&session)).activate(&SkillCall::of(typed))
     }
 }
 
@@ -99,12 +101,12 @@ fn three_levels_are_walked_from_the_top() {
     ];
     let found = library.look();
     let snapshot = grown(&found.snapshot, &pairs);
-    let look = Look {
+    let look = Discovery {
         snapshot: Arc::clone(&snapshot),
         ..found
     };
     let disclosure = Disclosure::new(&look, Some(&session));
-    let activate = |typed: &str| disclosure.activate(&Call::of(typed)).unwrap();
+    let activate = |typed: &str| disclosure.activate(&SkillCall::of(typed)).unwrap();
 
     let docs = activate("docs");
     assert_eq!(docs.children.len(), 2);
@@ -161,14 +163,14 @@ fn what_changed_is_given_again_and_what_did_not_is_not() {
     let fork = place.path("fork.json");
     std::fs::copy(place.session(), &fork).unwrap();
     let mut library = place.library(None);
-    let forked = Disclosure::new(&library.look(), Some(&fork)).activate(&Call::of("pdf"));
+    let forked = Disclosure::new(&library.look(), Some(&fork)).activate(&SkillCall::of("pdf"));
     assert!(
         forked.unwrap().already_active,
         "a copy of the file is a fork"
     );
-    let again = Call {
+    let again = SkillCall {
         again: true,
-        ..Call::of("pdf")
+        ..SkillCall::of("pdf")
     };
     let told = Disclosure::new(&library.look(), Some(&fork))
         .activate(&again)
@@ -183,13 +185,13 @@ fn a_file_that_changed_since_it_was_looked_at_is_looked_at_again() {
     let mut library = place.library(None);
     let look = library.look();
     place.skill("pdf", "new text\n");
-    let activate = |look: &Look| Disclosure::new(look, None).activate(&Call::of("pdf"));
+    let activate = |look: &Discovery| Disclosure::new(look, None).activate(&SkillCall::of("pdf"));
     let stale = activate(&look);
     assert!(
-        matches!(stale, Err(DisclosureError::Unsteady(_))),
+        matches!(stale, Err(DisclosureError::FileChanged(_))),
         "never other bytes than were judged"
     );
-    let steady = library.steady_from(&look, activate).unwrap();
+    let steady = library.fresh_from(&look, activate).unwrap();
     assert!(steady.text.contains("new text"));
 }
 
@@ -218,15 +220,15 @@ fn use_is_remembered_and_frozen_when_a_session_begins() {
     );
 
     let (mut library, next) = (place.library(None), place.path("next.json"));
-    let again = Call {
+    let again = SkillCall {
         again: true,
-        ..Call::of("pdf")
+        ..SkillCall::of("pdf")
     };
     Disclosure::new(&library.look(), None)
         .activate(&again)
         .unwrap();
     Disclosure::new(&library.look(), Some(&next))
-        .activate(&Call::of("pdf"))
+        .activate(&SkillCall::of("pdf"))
         .unwrap();
     let frozen = session_file::read(&next).unwrap().unwrap().frozen;
     let label = label(&library.load());
@@ -253,7 +255,7 @@ fn a_damaged_record_of_use_is_said_and_begun_anew() {
         place.put("home/.local/state/grove/usage.json", damage);
         let mut library = place.library(None);
         let activated = Disclosure::new(&library.look(), None)
-            .activate(&Call::of("pdf"))
+            .activate(&SkillCall::of("pdf"))
             .unwrap();
         let codes: Vec<Code> = activated
             .diagnostics
@@ -263,7 +265,7 @@ fn a_damaged_record_of_use_is_said_and_begun_anew() {
         assert_eq!(codes, [Code::UsageDamaged], "{damage:?}");
         assert!(activated.text.contains("\np\n"));
         let activated = Disclosure::new(&library.look(), None)
-            .activate(&Call::of("pdf"))
+            .activate(&SkillCall::of("pdf"))
             .unwrap();
         assert!(activated.diagnostics.is_empty(), "{damage:?}");
     }
@@ -271,7 +273,7 @@ fn a_damaged_record_of_use_is_said_and_begun_anew() {
     std::fs::create_dir(place.path("home/.local/state/grove/usage.json")).unwrap();
     let mut library = place.library(None);
     let activated = Disclosure::new(&library.look(), None)
-        .activate(&Call::of("pdf"))
+        .activate(&SkillCall::of("pdf"))
         .unwrap();
     assert!(
         activated
@@ -289,8 +291,8 @@ fn a_session_lets_only_its_names_through() {
     let (mut library, session) = (place.library(Some(vec!["pdf".to_owned()])), place.session());
     let look = library.look();
     let disclosure = Disclosure::new(&look, Some(&session));
-    disclosure.activate(&Call::of("pdf")).unwrap();
-    let refused = disclosure.activate(&Call::of("tmux"));
+    disclosure.activate(&SkillCall::of("pdf")).unwrap();
+    let refused = disclosure.activate(&SkillCall::of("tmux"));
     assert!(matches!(
         refused,
         Err(DisclosureError::Refused {

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use grove_skills::search::{Found, SearchAudience, SearchQuery, Searcher};
-use grove_skills::{Environment, Library, Request, View};
+use grove_skills::search::{SearchAudience, SearchQuery, SearchResult, Searcher};
+use grove_skills::{DiscoveryRequest, DiscoveryView, Environment, Library};
 use grove_spec::Code;
 use grove_testkit::library::GeneratedLibrary;
 use tempfile::TempDir;
@@ -51,10 +51,10 @@ fn library(root: &Path, cache: &Path) -> Library {
         cache: Some(cache.to_owned()),
         ..Environment::for_home("/nonexistent".into(), "/nonexistent".into())
     };
-    let request = Request {
-        view: View::Folders(vec![root.to_owned()]),
+    let request = DiscoveryRequest {
+        view: DiscoveryView::Folders(vec![root.to_owned()]),
         all: true,
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
     Library::new(environment, request)
 }
@@ -67,7 +67,7 @@ fn ask(text: &str, audience: SearchAudience) -> SearchQuery<'_> {
     }
 }
 
-fn names(found: &Found) -> Vec<&str> {
+fn names(found: &SearchResult) -> Vec<&str> {
     let hits = found.hits.iter();
     hits.map(|hit| found.snapshot.skills[hit.skill].name())
         .collect()

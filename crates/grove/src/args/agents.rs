@@ -4,17 +4,17 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{AskedFields, ExportArgs};
+use super::{ExportArgs, TypedFields};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
     /// List every agent with its state
     List {
         #[command(flatten)]
-        look: AgentLook,
+        look: AgentDiscoveryArgs,
         /// Whose agents to list; those of Grove and of packages are always listed
-        #[arg(long, value_enum, default_value_t = AgentScope::Both, conflicts_with = "agents_dirs")]
-        scope: AgentScope,
+        #[arg(long, value_enum, default_value_t = AgentScopeArg::Both, conflicts_with = "agents_dirs")]
+        scope: AgentScopeArg,
         /// List what another host would see, by its rules
         #[arg(long, value_name = "HOST", conflicts_with = "agents_dirs")]
         host: Option<String>,
@@ -27,7 +27,7 @@ pub(crate) enum AgentsCommand {
         /// Its name, alias, id, or id@root
         name: String,
         #[command(flatten)]
-        look: AgentLook,
+        look: AgentDiscoveryArgs,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -43,7 +43,7 @@ pub(crate) enum AgentsCommand {
         #[arg(long, value_name = "NAME")]
         package: Option<String>,
         #[command(flatten)]
-        asked: AskedFields,
+        asked: TypedFields,
         /// Whose it will be
         #[arg(long, value_enum, default_value_t = OwnScope::User)]
         scope: OwnScope,
@@ -56,7 +56,7 @@ pub(crate) enum AgentsCommand {
         /// Its name, or id@root
         name: String,
         #[command(flatten)]
-        asked: AskedFields,
+        asked: TypedFields,
         /// Remove this field from the file (repeatable)
         #[arg(long, value_name = "FIELD")]
         unset: Vec<String>,
@@ -64,7 +64,7 @@ pub(crate) enum AgentsCommand {
         #[arg(long = "override")]
         overriding: bool,
         #[command(flatten)]
-        whose: Whose,
+        whose: OwnerArgs,
     },
     /// Rename an agent and its file
     Rename(RenameArgs),
@@ -86,7 +86,7 @@ pub(crate) struct NamedArgs {
     /// Its name, or id@root
     pub(crate) name: String,
     #[command(flatten)]
-    pub(crate) whose: Whose,
+    pub(crate) whose: OwnerArgs,
 }
 
 /// What is deleted.
@@ -110,12 +110,12 @@ pub(crate) struct RenameArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) package: Option<String>,
     #[command(flatten)]
-    pub(crate) whose: Whose,
+    pub(crate) whose: OwnerArgs,
 }
 
 /// Whose file is meant.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Whose {
+pub(crate) struct OwnerArgs {
     /// Whose it is; needed if both you and the project have one with this name
     #[arg(long, value_enum)]
     pub(crate) scope: Option<OwnScope>,
@@ -133,7 +133,7 @@ pub(crate) enum OwnScope {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum AgentScope {
+pub(crate) enum AgentScopeArg {
     /// Yours
     User,
     /// The project's
@@ -144,7 +144,7 @@ pub(crate) enum AgentScope {
 
 /// Where to look for agents.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct AgentLook {
+pub(crate) struct AgentDiscoveryArgs {
     /// Look for agents in exactly this folder, as a trusted user root, and nowhere else (repeatable)
     #[arg(long = "agents-dir", value_name = "DIR")]
     pub(crate) agents_dirs: Vec<PathBuf>,

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{DeleteArgs, OwnScope, RenameArgs, Whose};
+use super::{DeleteArgs, OwnScope, OwnerArgs, RenameArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ChainsCommand {
     /// List every chain with its state
     List {
         #[command(flatten)]
-        look: ChainLook,
+        look: ChainDiscoveryArgs,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -21,7 +21,7 @@ pub(crate) enum ChainsCommand {
         /// Its name, id, or id@root
         name: String,
         #[command(flatten)]
-        look: ChainLook,
+        look: ChainDiscoveryArgs,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -29,7 +29,7 @@ pub(crate) enum ChainsCommand {
     /// List what needs attention, by source; exits 1 if there is anything
     Check {
         #[command(flatten)]
-        look: ChainLook,
+        look: ChainDiscoveryArgs,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -65,7 +65,7 @@ pub(crate) enum ChainsCommand {
         #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
         steps: Option<String>,
         #[command(flatten)]
-        whose: Whose,
+        whose: OwnerArgs,
     },
     /// Rename a chain and its file
     Rename(RenameArgs),
@@ -75,7 +75,7 @@ pub(crate) enum ChainsCommand {
 
 /// Where to look for chains.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct ChainLook {
+pub(crate) struct ChainDiscoveryArgs {
     /// Look for chains in exactly this folder, as a trusted user root, and nowhere else (repeatable)
     #[arg(long = "chains-dir", value_name = "DIR")]
     pub(crate) chains_dirs: Vec<PathBuf>,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::AgentLook;
+use super::AgentDiscoveryArgs;
 
 /// What is asked of an export.
 #[derive(Debug, Clone, Args)]
@@ -28,7 +28,7 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
-    pub(crate) look: AgentLook,
+    pub(crate) look: AgentDiscoveryArgs,
     /// Look for skills in exactly this folder, as a trusted user root, and nowhere else (repeatable)
     #[arg(long = "root", value_name = "DIR")]
     pub(crate) roots: Vec<PathBuf>,

@@ -225,7 +225,7 @@ pub(crate) enum RunsCommand {
         json: bool,
     },
     /// Print what was required of the work, what was observed, and whether it was accepted
-    Ledger(LedgerArguments),
+    Ledger(LedgerArgs),
     /// Stop a run; its results so far are kept
     Stop {
         /// Its id, any unique beginning of it, or `last`: the newest run of this folder
@@ -266,7 +266,7 @@ pub(crate) struct RunExportArgs {
 
 /// What is printed of a run's ledger.
 #[derive(Debug, Args)]
-pub(crate) struct LedgerArguments {
+pub(crate) struct LedgerArgs {
     /// Its id, any unique beginning of it, or `last`: the newest run of this folder
     #[arg(required_unless_present = "public_key")]
     pub(crate) run: Option<String>,

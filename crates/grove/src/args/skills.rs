@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{DeleteArgs, NamedArgs, OwnScope, Whose};
+use super::{DeleteArgs, NamedArgs, OwnScope, OwnerArgs};
 use crate::agent_fields::pair;
 
 #[derive(Debug, Subcommand)]
@@ -35,7 +35,7 @@ pub(crate) enum ManageSkills {
         #[arg(long, value_name = "FIELD")]
         unset: Vec<String>,
         #[command(flatten)]
-        whose: Whose,
+        whose: OwnerArgs,
     },
     /// Rename a skill and its folder
     Rename {
@@ -44,7 +44,7 @@ pub(crate) enum ManageSkills {
         /// The new name
         to: String,
         #[command(flatten)]
-        whose: Whose,
+        whose: OwnerArgs,
     },
     /// Copy a skill and its files to a folder that a host reads
     Copy {

@@ -5,20 +5,26 @@ use std::path::PathBuf;
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::hosts::AgentRules;
 use grove_catalog::state::EntryState;
-use grove_skills::{Environment, Look, Parts, Request, Scope, View};
+use grove_skills::{
+    Discovery, DiscoveryParts, DiscoveryRequest, DiscoveryView, Environment, OwnerScope,
+};
 use grove_spec::agent::overrides::AgentField;
 use grove_spec::text::{first_names, one_line};
 use grove_spec::{Code, Diagnostic};
 use serde_json::{Value, json};
 
 use super::entry_listing::{self, definition_rows, findings, row};
-use super::{Looked, Outcome, absolute, agents_manage, counted, naming, tilde};
-use crate::args::{AgentLook, AgentScope, AgentsCommand};
+use super::{DiscoveredLibrary, Outcome, absolute, agents_manage, counted, naming, tilde};
+use crate::args::{AgentDiscoveryArgs, AgentScopeArg, AgentsCommand};
 use crate::command_error::CommandError;
 use crate::json::{DiagnosticJson, EntryJson, without_empty};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-pub(super) fn run(environment: Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
+pub(super) fn run(
+    environment: Environment,
+    command: &AgentsCommand,
+    out: &mut CommandOutput,
+) -> Outcome {
     match command {
         AgentsCommand::List {
             look,
@@ -27,26 +33,26 @@ pub(super) fn run(environment: Environment, command: &AgentsCommand, out: &mut O
             json,
         } => {
             let scope = match scope {
-                AgentScope::User => Scope::User,
-                AgentScope::Project => Scope::Project,
-                AgentScope::Both => Scope::Both,
+                AgentScopeArg::User => OwnerScope::User,
+                AgentScopeArg::Project => OwnerScope::Project,
+                AgentScopeArg::Both => OwnerScope::Both,
             };
             let view = match host {
-                Some(host) => View::Host(known_host(host)?.to_owned()),
-                None => View::Own,
+                Some(host) => DiscoveryView::Host(known_host(host)?.to_owned()),
+                None => DiscoveryView::Own,
             };
-            let request = Request {
+            let request = DiscoveryRequest {
                 view,
                 scope,
                 ..request(&environment, look)
             };
-            let look = Looked::new(environment, request).look;
+            let look = DiscoveredLibrary::new(environment, request).look;
             let agents = &look.snapshot.agents;
             list(&look.world.environment, agents, *json, out);
         }
         AgentsCommand::Show { name, look, json } => {
             let request = request(&environment, look);
-            let look = Looked::new(environment, request).look;
+            let look = DiscoveredLibrary::new(environment, request).look;
             let agents = &look.snapshot.agents;
             let agent = find(agents, name)?;
             if *json {
@@ -61,16 +67,16 @@ pub(super) fn run(environment: Environment, command: &AgentsCommand, out: &mut O
 }
 
 /// A look for agents as asked.
-fn request(environment: &Environment, look: &AgentLook) -> Request {
-    Request {
-        parts: Parts::AGENTS,
+fn request(environment: &Environment, look: &AgentDiscoveryArgs) -> DiscoveryRequest {
+    DiscoveryRequest {
+        parts: DiscoveryParts::AGENTS,
         agent_folders: folders(environment, look),
-        ..Request::default()
+        ..DiscoveryRequest::default()
     }
 }
 
 /// The folders in which agents are looked for, if exactly these.
-pub(super) fn folders(environment: &Environment, look: &AgentLook) -> Vec<PathBuf> {
+pub(super) fn folders(environment: &Environment, look: &AgentDiscoveryArgs) -> Vec<PathBuf> {
     let given = look.agents_dirs.iter();
     given.map(|folder| absolute(folder, environment)).collect()
 }
@@ -85,7 +91,7 @@ pub(super) fn find<'a>(agents: &'a Agents, name: &str) -> Result<&'a Agent, Comm
     entry_listing::find(agents.entries(), name)
 }
 
-fn list(environment: &Environment, agents: &Agents, json: bool, out: &mut Output) {
+fn list(environment: &Environment, agents: &Agents, json: bool, out: &mut CommandOutput) {
     if json {
         out.json(&json!({
             "schema": "grove.agents.list/1",
@@ -114,7 +120,7 @@ fn list(environment: &Environment, agents: &Agents, json: bool, out: &mut Output
     }
 }
 
-fn show(look: &Look, agent: &Agent, out: &mut Output) {
+fn show(look: &Discovery, agent: &Agent, out: &mut CommandOutput) {
     let (environment, agents) = (&look.world.environment, &look.snapshot.agents);
     definition_rows(agents.entries(), agent, environment, out);
     if let Some(fields) = fields(agent).as_object() {

@@ -5,33 +5,33 @@ use std::path::{Path, PathBuf};
 use grove_catalog::agents::{Agent, Agents};
 use grove_catalog::entry::Entry;
 use grove_fs::undo::UndoRecording;
-use grove_skills::exporting::{self, ExportRequest, Exported, FileState};
-use grove_skills::{Environment, Parts, Project, Request, agents as agents_of};
+use grove_skills::exporting::{self, ExportRequest, ExportResult, ExportedFileState};
+use grove_skills::{DiscoveryParts, DiscoveryRequest, Environment, Project, agents as agents_of};
 use serde_json::{Value, json};
 
-use super::{Looked, Outcome, absolute, agents, agreed, counted, request, tilde};
-use crate::args::{ExportArgs, Look};
+use super::{DiscoveredLibrary, Outcome, absolute, agents, agreed, counted, request, tilde};
+use crate::args::{DiscoveryArgs, ExportArgs};
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::json::DiagnosticJson;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 pub(super) fn run(
     environment: Environment,
     arguments: &ExportArgs,
-    looked: &mut Option<Looked>,
-    out: &mut Output,
+    looked: &mut Option<DiscoveredLibrary>,
+    out: &mut CommandOutput,
 ) -> Outcome {
     let host = agents::known_host(&arguments.host)?;
-    let flags = Look {
+    let flags = DiscoveryArgs {
         roots: arguments.roots.clone(),
-        ..Look::default()
+        ..DiscoveryArgs::default()
     };
-    let request = Request {
-        parts: Parts::PROMPTS,
+    let request = DiscoveryRequest {
+        parts: DiscoveryParts::PROMPTS,
         agent_folders: agents::folders(&environment, &arguments.look),
         ..request(&environment, &flags, None)?
     };
-    let looked = looked.insert(Looked::new(environment, request));
+    let looked = looked.insert(DiscoveredLibrary::new(environment, request));
     let look = &looked.look;
     let is_whole = arguments.agents.is_empty();
     let theirs = if is_whole {
@@ -82,7 +82,7 @@ pub(super) fn run(
     let is_held_up = exported
         .files
         .iter()
-        .any(|(_, state)| *state == FileState::NotOurs);
+        .any(|(_, state)| *state == ExportedFileState::NotOurs);
     let is_wrong = if request.is_dry {
         !exported.is_clean()
     } else {
@@ -139,21 +139,21 @@ fn choose<'a>(
 fn print(
     environment: &Environment,
     request: &ExportRequest,
-    exported: &Exported,
-    out: &mut Output,
+    exported: &ExportResult,
+    out: &mut CommandOutput,
 ) {
     out.diagnostics(&exported.diagnostics);
     let changed = exported
         .files
         .iter()
-        .filter(|(_, state)| *state != FileState::Same);
+        .filter(|(_, state)| *state != ExportedFileState::Same);
     for (path, state) in changed {
         out.line(&format!("{:<8} {}", state.as_str(), super::path_text(path)));
     }
     let same = exported
         .files
         .iter()
-        .filter(|(_, state)| *state == FileState::Same);
+        .filter(|(_, state)| *state == ExportedFileState::Same);
     out.note(&format!(
         "{} in {}; {} unchanged",
         counted(exported.n_agents, "agent"),
@@ -162,7 +162,7 @@ fn print(
     ));
 }
 
-fn to_json(host: &str, request: &ExportRequest, exported: &Exported) -> Value {
+fn to_json(host: &str, request: &ExportRequest, exported: &ExportResult) -> Value {
     let files = exported.files.iter();
     let files = files.map(|(path, state)| json!({ "path": path, "state": state.as_str() }));
     json!({

@@ -2,18 +2,22 @@
 
 use grove_catalog::hosts::{self, AgentRules};
 use grove_skills::Environment;
-use grove_skills::managing::{AgentReaders, Created, Manager};
+use grove_skills::managing::{AgentReaders, Manager, NewAgent};
 use grove_spec::agent::compose::FileEdit;
 use grove_spec::config::LayerScope;
 use grove_spec::package::EntryKind;
 
 use super::change_report::{self, layer, read_text};
 use super::{Outcome, agents};
-use crate::args::{AgentsCommand, AskedFields, NamedArgs, Whose};
+use crate::args::{AgentsCommand, NamedArgs, OwnerArgs, TypedFields};
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut Output) -> Outcome {
+pub(super) fn run(
+    environment: &Environment,
+    command: &AgentsCommand,
+    out: &mut CommandOutput,
+) -> Outcome {
     let asks = asks(environment, command)?;
     if let AgentsCommand::Delete(asked) = command
         && !change_report::may_delete(environment, EntryKind::Agents, asked, out)?
@@ -32,12 +36,12 @@ pub(super) fn run(environment: &Environment, command: &AgentsCommand, out: &mut 
         } => {
             let host = host.as_deref().map(agents::known_host).transpose()?;
             let host = host.and_then(hosts::by_name);
-            let asked = Created {
+            let asked = NewAgent {
                 host: host.as_ref(),
                 name,
                 package: package.as_deref(),
                 scope: layer(*scope),
-                asks: &asks,
+                edits: &asks,
             };
             let mut changed = manager.create(&asked)?;
             let readers = manager.readers_of_agent(&changed.file);
@@ -118,7 +122,7 @@ fn in_words(command: &AgentsCommand) -> String {
 }
 
 fn asks(environment: &Environment, command: &AgentsCommand) -> Result<Vec<FileEdit>, CommandError> {
-    let (asked, unset): (&AskedFields, &[String]) = match command {
+    let (asked, unset): (&TypedFields, &[String]) = match command {
         AgentsCommand::Create { asked, .. } => (asked, &[]),
         AgentsCommand::Edit { asked, unset, .. } => (asked, unset),
         _ => return Ok(Vec::new()),
@@ -141,6 +145,6 @@ fn asks(environment: &Environment, command: &AgentsCommand) -> Result<Vec<FileEd
 }
 
 /// The configuration that is written unless told otherwise is the user's.
-fn config_scope(whose: &Whose) -> LayerScope {
+fn config_scope(whose: &OwnerArgs) -> LayerScope {
     whose.scope.map_or(LayerScope::User, layer)
 }

@@ -11,27 +11,27 @@ use serde_json::{Value, json};
 
 use super::skills_activate::explain;
 use super::{
-    Looked, Outcome, absolute, catalog_explain, catalog_host, counted, look, look_in_session,
-    naming, unread,
+    DiscoveredLibrary, Outcome, absolute, catalog_explain, catalog_host, counted, discover,
+    discover_in_session, naming, unread,
 };
 use crate::args::{CatalogArgs, StyleArg};
 use crate::command_error::CommandError;
 use crate::json::{DiagnosticJson, SnapshotJson};
-use crate::output::Output;
+use crate::output::CommandOutput;
 use crate::tokens;
 
 pub(super) fn run(
     environment: Environment,
     arguments: &CatalogArgs,
-    looked: &mut Option<Looked>,
-    out: &mut Output,
+    looked: &mut Option<DiscoveredLibrary>,
+    out: &mut CommandOutput,
 ) -> Outcome {
     if let Some(host) = &arguments.look.host {
-        let looked = looked.insert(look(environment, &arguments.look)?);
+        let looked = looked.insert(discover(environment, &arguments.look)?);
         return catalog_host::run(looked, host, arguments, out);
     }
     let session = arguments.session.as_deref();
-    let (seen, session) = look_in_session(environment, &arguments.look, session)?;
+    let (seen, session) = discover_in_session(environment, &arguments.look, session)?;
     let looked = looked.insert(seen);
     let budget = budget(arguments, &looked.world.settings.settings.limits)?;
     let asked = CatalogOptions {
@@ -110,7 +110,7 @@ fn exact(budget: CatalogBudget) -> Option<(usize, CountTokens)> {
 }
 
 /// Notes the cost of the text, what happened to skills that are not shown as they are, and which are not in it.
-fn note(looked: &Looked, text: &str, catalog: &Catalog, out: &mut Output) {
+fn note(looked: &DiscoveredLibrary, text: &str, catalog: &Catalog, out: &mut CommandOutput) {
     let report = &catalog.report;
     if !text.is_empty() {
         out.note(&super::cost_note(text));
@@ -129,7 +129,7 @@ fn note(looked: &Looked, text: &str, catalog: &Catalog, out: &mut Output) {
         ));
     }
     if !report.not_offered.is_empty() {
-        let command = naming::looking_alike("grove skills check", &looked.request);
+        let command = naming::command_with_flags("grove skills check", &looked.request);
         out.note(&format!(
             "grove: not offered: {}; `{command}` says why",
             list(&report.not_offered)

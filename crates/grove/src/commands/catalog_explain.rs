@@ -3,15 +3,15 @@
 use grove_catalog::catalog::{Catalog, CatalogBudget, CatalogEntryKind, Treatment};
 use grove_catalog::root::RootSource;
 
-use super::{Looked, counted};
-use crate::output::{Output, page};
+use super::{DiscoveredLibrary, counted};
+use crate::output::{CommandOutput, page};
 use crate::table::Table;
 use grove_spec::text::grouped;
 
 /// The width of the longest bar.
 const BAR: usize = 40;
 
-pub(super) fn print(looked: &Looked, catalog: &Catalog, out: &mut Output) {
+pub(super) fn print(looked: &DiscoveredLibrary, catalog: &Catalog, out: &mut CommandOutput) {
     let report = &catalog.report;
     let shown = |size: usize| grouped(report.budget.shown(size).0);
     let unit = report.budget.shown(0).1;
@@ -96,7 +96,7 @@ fn bar(name: &str, cost: usize, budget: CatalogBudget) -> String {
     text.trim_end().to_owned()
 }
 
-fn print_entries(looked: &Looked, catalog: &Catalog, out: &mut Output) {
+fn print_entries(looked: &DiscoveredLibrary, catalog: &Catalog, out: &mut CommandOutput) {
     let page = page(&looked.library.environment().variables);
     let mut table = Table::new(&["COST", "ENTRY", "WHAT", "DESCRIPTION"]);
     for (at, entry) in catalog.entries.iter().enumerate() {

@@ -6,17 +6,17 @@ use grove_catalog::snapshot::Snapshot;
 use grove_skills::host_lists;
 use serde_json::{Value, json};
 
-use super::{Looked, Outcome, counted, host_views, naming};
+use super::{DiscoveredLibrary, Outcome, counted, host_views, naming};
 use crate::args::CatalogArgs;
 use crate::command_error::CommandError;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 /// Prints the host's list, and beside it what the host cuts.
 pub(super) fn run(
-    looked: &Looked,
+    looked: &DiscoveredLibrary,
     host_name: &str,
     arguments: &CatalogArgs,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Outcome {
     let host = naming::known_host(host_name, "known hosts", hosts::names())?;
     let host = hosts::by_name(host)
@@ -78,7 +78,7 @@ fn to_json(snapshot: &Snapshot, host: &Host, listing: &HostListing) -> Value {
 /// Names of what is cut beyond this many are counted and not named.
 const MOST_NAMES: usize = 20;
 
-fn print_notes(host: &Host, listing: &HostListing, out: &mut Output) {
+fn print_notes(host: &Host, listing: &HostListing, out: &mut CommandOutput) {
     let title = &host.title;
     if listing.shown.is_empty() {
         out.note(&format!("{title} would list none of your skills"));

@@ -4,28 +4,32 @@ use grove_catalog::chains::{Chain, Chains};
 use grove_catalog::root::RootSource;
 use grove_catalog::state::{EntryState, StateReason};
 use grove_skills::chains::source_of;
-use grove_skills::{Environment, Look, Parts, Request};
+use grove_skills::{Discovery, DiscoveryParts, DiscoveryRequest, Environment};
 use grove_spec::Diagnostic;
 use grove_spec::chain::{ChainStep, print};
 use grove_spec::text::one_line;
 use serde_json::{Value, json};
 
 use super::entry_listing::{self, definition_rows, findings, row};
-use super::{Looked, Outcome, absolute, chains_manage, counted, need_attention};
-use crate::args::{ChainLook, ChainsCommand};
+use super::{DiscoveredLibrary, Outcome, absolute, chains_manage, counted, need_attention};
+use crate::args::{ChainDiscoveryArgs, ChainsCommand};
 use crate::command_error::{ErrorKind, ExitCode as _};
 use crate::json::{DiagnosticJson, EntryJson};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-pub(super) fn run(environment: Environment, command: &ChainsCommand, out: &mut Output) -> Outcome {
+pub(super) fn run(
+    environment: Environment,
+    command: &ChainsCommand,
+    out: &mut CommandOutput,
+) -> Outcome {
     match command {
         ChainsCommand::List { look, json } => {
-            let look = load(environment, look, Parts::CHAINS);
+            let look = load(environment, look, DiscoveryParts::CHAINS);
             list(&look.world.environment, &look.snapshot.chains, *json, out);
             Ok(0)
         }
         ChainsCommand::Show { name, look, json } => {
-            let look = load(environment, look, Parts::ALL);
+            let look = load(environment, look, DiscoveryParts::ALL);
             let all = look.snapshot.chains.entries();
             let chain = entry_listing::find(all, name)?;
             if *json {
@@ -41,7 +45,7 @@ pub(super) fn run(environment: Environment, command: &ChainsCommand, out: &mut O
             Ok(0)
         }
         ChainsCommand::Check { look, json } => {
-            let look = load(environment, look, Parts::ALL);
+            let look = load(environment, look, DiscoveryParts::ALL);
             Ok(check(&look, *json, out))
         }
         _ => chains_manage::run(&environment, command, out),
@@ -49,19 +53,19 @@ pub(super) fn run(environment: Environment, command: &ChainsCommand, out: &mut O
 }
 
 /// Looks for chains as asked; with everything else, what they name is checked.
-fn load(environment: Environment, look: &ChainLook, parts: Parts) -> Look {
+fn load(environment: Environment, look: &ChainDiscoveryArgs, parts: DiscoveryParts) -> Discovery {
     let folders = look.chains_dirs.iter();
-    let request = Request {
+    let request = DiscoveryRequest {
         parts,
         chain_folders: folders
             .map(|folder| absolute(folder, &environment))
             .collect(),
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
-    Looked::new(environment, request).look
+    DiscoveredLibrary::new(environment, request).look
 }
 
-fn list(environment: &Environment, chains: &Chains, json: bool, out: &mut Output) {
+fn list(environment: &Environment, chains: &Chains, json: bool, out: &mut CommandOutput) {
     if json {
         out.json(&json!({
             "schema": "grove.chains.list/1",
@@ -78,7 +82,7 @@ fn list(environment: &Environment, chains: &Chains, json: bool, out: &mut Output
     entry_listing::table(chains.entries(), all, &[], environment, out);
 }
 
-fn show(look: &Look, chain: &Chain, out: &mut Output) {
+fn show(look: &Discovery, chain: &Chain, out: &mut CommandOutput) {
     let all = look.snapshot.chains.entries();
     definition_rows(all, chain, &look.world.environment, out);
     let steps = chain.file().map_or(&[][..], |file| file.steps.as_slice());
@@ -148,14 +152,14 @@ fn step_line(step: &ChainStep) -> String {
 }
 
 /// The chains and findings of one scope.
-struct InScope<'a> {
+struct ScopeChains<'a> {
     source: RootSource,
     chains: Vec<&'a Chain>,
     /// Findings about folders and settings, not about one chain.
     diagnostics: Vec<&'a Diagnostic>,
 }
 
-impl InScope<'_> {
+impl ScopeChains<'_> {
     fn findings(&self) -> usize {
         let of_chains = self.chains.iter().flat_map(|chain| &chain.diagnostics);
         let all = of_chains.chain(self.diagnostics.iter().copied());
@@ -164,10 +168,10 @@ impl InScope<'_> {
 }
 
 /// Everything by scope, strongest first, without scopes in which there is nothing.
-fn by_scope(look: &Look) -> Vec<InScope<'_>> {
+fn by_scope(look: &Discovery) -> Vec<ScopeChains<'_>> {
     let found = &look.snapshot.chains;
     let of_chain = |chain: &Chain| found.roots.get(chain.root).map(|root| root.source);
-    let scopes = RootSource::ALL.into_iter().map(|source| InScope {
+    let scopes = RootSource::ALL.into_iter().map(|source| ScopeChains {
         source,
         chains: found
             .all
@@ -185,10 +189,10 @@ fn by_scope(look: &Look) -> Vec<InScope<'_>> {
         .collect()
 }
 
-fn check(look: &Look, json: bool, out: &mut Output) -> u8 {
+fn check(look: &Discovery, json: bool, out: &mut CommandOutput) -> u8 {
     let all = look.snapshot.chains.entries();
     let scopes = by_scope(look);
-    let findings = scopes.iter().map(InScope::findings).sum();
+    let findings = scopes.iter().map(ScopeChains::findings).sum();
     if json {
         let scopes = scopes.iter().map(|scope| {
             let chains = scope.chains.iter().map(|chain| EntryJson::new(all, chain));
@@ -215,7 +219,7 @@ fn check(look: &Look, json: bool, out: &mut Output) -> u8 {
     ErrorKind::Finding.exit_code_if(findings > 0)
 }
 
-fn print_scope(look: &Look, scope: &InScope<'_>, out: &mut Output) {
+fn print_scope(look: &Discovery, scope: &ScopeChains<'_>, out: &mut CommandOutput) {
     let count = counted(scope.chains.len(), "chain");
     out.line(&format!("{}: {count}", scope.source.as_str()));
     for finding in scope.diagnostics.iter().filter(|it| it.needs_attention()) {

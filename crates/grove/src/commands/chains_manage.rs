@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use grove_skills::Environment;
-use grove_skills::managing::{ChainAsks, Manager, NewChain};
+use grove_skills::managing::{ChainChanges, Manager, NewChain};
 use grove_spec::json;
 use grove_spec::package::EntryKind;
 use grove_spec::text::one_line;
@@ -13,9 +13,13 @@ use super::Outcome;
 use super::change_report::{self, layer, read_text};
 use crate::args::ChainsCommand;
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut Output) -> Outcome {
+pub(super) fn run(
+    environment: &Environment,
+    command: &ChainsCommand,
+    out: &mut CommandOutput,
+) -> Outcome {
     let steps = match command {
         ChainsCommand::Create { steps, .. } => Some(parsed(environment, steps)?),
         ChainsCommand::Edit { steps, .. } => {
@@ -64,7 +68,7 @@ pub(super) fn run(environment: &Environment, command: &ChainsCommand, out: &mut 
             whose,
             ..
         } => {
-            let asks = ChainAsks {
+            let asks = ChainChanges {
                 description: description.as_deref(),
                 steps: steps.as_ref(),
             };

@@ -5,7 +5,7 @@ use std::path::Path;
 use grove_catalog::state::EntryState;
 use grove_engine::ChangeWords;
 use grove_skills::Environment;
-use grove_skills::managing::{Changed, Manager, Renaming};
+use grove_skills::managing::{ChangeReport, Manager, RenameRequest};
 use grove_spec::config::LayerScope;
 use grove_spec::package::EntryKind;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use super::{agreed, input_text, tilde};
 use crate::args::{DeleteArgs, NamedArgs, OwnScope, RenameArgs};
 use crate::command_error::CommandError;
 use crate::json::{DiagnosticJson, without_empty};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 /// The largest text that is taken.
 const MAX_TEXT: u64 = 1_000_000;
@@ -32,7 +32,7 @@ pub(super) fn layer(scope: OwnScope) -> LayerScope {
 }
 
 /// The outcome of a command: its word, whether JSON is wanted, and what changed.
-pub(super) type Done = (&'static str, bool, Changed);
+pub(super) type Done = (&'static str, bool, ChangeReport);
 
 /// Gives a skill, an agent or a chain another name.
 pub(super) fn rename(
@@ -42,7 +42,7 @@ pub(super) fn rename(
 ) -> Result<Done, CommandError> {
     let changed = manager.rename(
         kind,
-        &Renaming {
+        &RenameRequest {
             name: &asked.name,
             to: &asked.to,
             package: asked.package.as_deref(),
@@ -57,7 +57,7 @@ pub(super) fn may_delete(
     environment: &Environment,
     kind: EntryKind,
     asked: &DeleteArgs,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Result<bool, CommandError> {
     if asked.yes {
         return Ok(true);
@@ -89,9 +89,9 @@ pub(super) fn print(
     environment: &Environment,
     kind: &str,
     action: &'static str,
-    changed: &Changed,
+    changed: &ChangeReport,
     json: bool,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) {
     if json {
         out.json(&to_json(kind, action, changed));
@@ -106,7 +106,7 @@ pub(super) fn print(
     out.diagnostics(&changed.warnings);
 }
 
-fn to_json(kind: &str, action: &str, changed: &Changed) -> Value {
+fn to_json(kind: &str, action: &str, changed: &ChangeReport) -> Value {
     let all = json!({
         "schema": format!("grove.{kind}.change/1"),
         "action": action,

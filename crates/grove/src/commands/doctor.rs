@@ -15,23 +15,23 @@ use serde_json::{Value, json};
 
 use super::entry_listing::{CountJson, counts, findings as print_findings};
 use super::runs::print_health;
-use super::{Looked, counted, naming, need_attention, tilde};
+use super::{DiscoveredLibrary, counted, naming, need_attention, tilde};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
-use crate::output::Output;
+use crate::output::CommandOutput;
 use grove_engine::health::RunsHealth;
 
-pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
+pub(super) fn run(looked: &DiscoveredLibrary, json: bool, out: &mut CommandOutput) -> u8 {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
-    let others = looked.library.is_own().then(|| Others {
+    let others = looked.library.is_own().then(|| CheckedBesides {
         snapshot,
         packages: &looked.world.packages,
     });
     let (agents, chains) = others
         .as_ref()
-        .map_or_else(Default::default, Others::counts);
+        .map_or_else(Default::default, CheckedBesides::counts);
     let attention = others
         .as_ref()
-        .map_or_else(Attention::default, Others::attention);
+        .map_or_else(OtherFindings::default, CheckedBesides::attention);
     let packages = others.map_or(&[][..], |others| &others.packages.packages);
     let runs = looked.library.is_own().then(|| {
         let settings = &looked.world.settings.settings;
@@ -90,7 +90,7 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
     let mut said = attention.said();
     said.extend(of_runs);
     if findings > 0 {
-        let command = naming::looking_alike("grove skills check", &looked.request);
+        let command = naming::command_with_flags("grove skills check", &looked.request);
         let of_skills = format!("{}: run `{command}`", need_attention(findings));
         said.insert(0, of_skills);
     }
@@ -104,19 +104,19 @@ pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
 }
 
 /// Everything that is checked besides skills.
-struct Others<'a> {
+struct CheckedBesides<'a> {
     snapshot: &'a Snapshot,
     packages: &'a Packages,
 }
 
-impl Others<'_> {
+impl CheckedBesides<'_> {
     fn counts(&self) -> (Vec<CountJson>, Vec<CountJson>) {
         let agents = counts(self.snapshot.agents.entries());
         (agents, counts(self.snapshot.chains.entries()))
     }
 
     /// Returns what needs attention, each finding once: packages and settings are looked at for several reasons.
-    fn attention(&self) -> Attention {
+    fn attention(&self) -> OtherFindings {
         let snapshot = self.snapshot;
         let mut seen: BTreeSet<_> = snapshot.diagnostics.iter().map(key).collect();
         let mut new = |findings: &mut dyn Iterator<Item = &Diagnostic>| -> Vec<Diagnostic> {
@@ -132,7 +132,7 @@ impl Others<'_> {
         let has_finding =
             |agent: &&Agent| agent.diagnostics.iter().any(Diagnostic::needs_attention);
         let named = agents.all.iter().filter(has_finding);
-        Attention {
+        OtherFindings {
             packages,
             agents: new(&mut agents.diagnostics.iter().chain(of_agents)).len(),
             named: named.map(|agent| agents.address(agent)).collect(),
@@ -155,7 +155,7 @@ fn key(finding: &Diagnostic) -> (Code, Option<PathBuf>, Option<Position>, String
 
 /// Findings besides those about skills.
 #[derive(Default)]
-struct Attention {
+struct OtherFindings {
     packages: Vec<Diagnostic>,
     agents: usize,
     /// The agents whose own files have some.
@@ -163,7 +163,7 @@ struct Attention {
     chains: usize,
 }
 
-impl Attention {
+impl OtherFindings {
     fn counts(&self) -> Value {
         json!({
             "agents": self.agents,
@@ -223,7 +223,7 @@ fn state_of(word: &str) -> Option<EntryState> {
     all.find(|state| state.as_str() == word)
 }
 
-fn print_counts(noun: &str, counts: &[CountJson], out: &mut Output) {
+fn print_counts(noun: &str, counts: &[CountJson], out: &mut CommandOutput) {
     let total: usize = counts.iter().map(|count| count.count).sum();
     if total == 0 {
         return;
@@ -246,7 +246,7 @@ fn print_counts(noun: &str, counts: &[CountJson], out: &mut Output) {
     }
 }
 
-fn print_packages(packages: &[Package], environment: &Environment, out: &mut Output) {
+fn print_packages(packages: &[Package], environment: &Environment, out: &mut CommandOutput) {
     if packages.is_empty() {
         return;
     }

@@ -13,7 +13,7 @@ pub(super) use grove_engine::entries::{find, hint_for};
 
 use super::{counted, path_text, tilde};
 use crate::json::StateCounts;
-use crate::output::{Output, page};
+use crate::output::{CommandOutput, page};
 use crate::table::Table;
 
 /// A column that only some kinds have: its heading and the numbers in it.
@@ -25,7 +25,7 @@ pub(super) fn table<E: Entry>(
     mut chosen: Vec<&E>,
     numbers: &[NumberColumn<'_, E>],
     environment: &Environment,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) {
     chosen.sort_by_cached_key(|one| {
         let id = one.ids(&[]).next().map(|(_, id)| id.into_owned());
@@ -57,7 +57,7 @@ pub(super) fn rows<E: Entry>(
     entries: Entries<'_, E>,
     one: &E,
     environment: &Environment,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) {
     row("name", &one_line(one.name()), out);
     if let (EntryKind::Skills, Some((_, id))) = (E::KIND, one.ids(&[]).next()) {
@@ -84,7 +84,7 @@ pub(super) fn definition_rows<P: Definition>(
     entries: Entries<'_, Defined<P>>,
     one: &Defined<P>,
     environment: &Environment,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) {
     rows(entries, one, environment, out);
     let content = one.content.as_ref();
@@ -100,7 +100,7 @@ pub(super) fn definition_rows<P: Definition>(
 }
 
 /// A line with a name and a value.
-pub(super) fn row(name: &str, value: &str, out: &mut Output) {
+pub(super) fn row(name: &str, value: &str, out: &mut CommandOutput) {
     out.labelled(name, value);
 }
 
@@ -108,7 +108,7 @@ pub(super) fn row(name: &str, value: &str, out: &mut Output) {
 pub(super) fn findings<'a>(
     all: impl IntoIterator<Item = &'a Diagnostic>,
     source: Option<&str>,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) {
     for finding in all {
         out.line("");

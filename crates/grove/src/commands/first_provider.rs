@@ -8,7 +8,7 @@ use grove_skills::Environment;
 
 use super::{agreed, tilde};
 use crate::command_error::CommandError;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 /// The example; README and guide show the same lines.
 const EXAMPLE: &str = r#"[providers.local]
@@ -20,7 +20,7 @@ model = "local/small"
 "#;
 
 /// Prints the example with the file that it belongs into.
-pub(super) fn print(environment: &Environment, out: &mut Output) {
+pub(super) fn print(environment: &Environment, out: &mut CommandOutput) {
     let file = environment.config.join("config.toml");
     out.line("");
     out.line(&format!(
@@ -34,7 +34,10 @@ pub(super) fn print(environment: &Environment, out: &mut Output) {
 
 /// Offers to write the example where there is no configuration yet and a person can answer. Returns whether it was
 /// written.
-pub(super) fn offer(environment: &Environment, out: &mut Output) -> Result<bool, CommandError> {
+pub(super) fn offer(
+    environment: &Environment,
+    out: &mut CommandOutput,
+) -> Result<bool, CommandError> {
     let file = environment.config.join("config.toml");
     if files::is_there(&file) || !out.can_ask() {
         return Ok(false);

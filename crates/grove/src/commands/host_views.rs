@@ -6,15 +6,18 @@ use grove_catalog::host_listing::{HostListing, ListedForm};
 use grove_catalog::hosts::{self, Host, ListMeasure};
 use grove_fs::files;
 use grove_skills::disclosure::{CatalogOptions, Disclosure};
-use grove_skills::{Environment, Look, Parts, Request, View, host_lists, machine_hosts};
+use grove_skills::{
+    Discovery, DiscoveryParts, DiscoveryRequest, DiscoveryView, Environment, host_lists,
+    machine_hosts,
+};
 use serde::Serialize;
 
 use super::check::count_findings;
-use super::{Looked, cost};
+use super::{DiscoveredLibrary, cost};
 
 /// The part of a skill that a model is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(super) enum SkillVisibility {
     /// Its name and its whole description.
     Whole,
     /// Its name and a part of its description.
@@ -32,9 +35,9 @@ pub(super) struct HostView {
     pub(super) title: String,
     /// The rules of a host; none for Grove itself.
     pub(super) host: Option<Host>,
-    pub(super) look: Look,
+    pub(super) look: Discovery,
     /// By number in the snapshot: how each skill is shown that a model may be told of.
-    pub(super) shown: Vec<(usize, Sight)>,
+    pub(super) shown: Vec<(usize, SkillVisibility)>,
     /// The room that a full list takes, and the room that it has, in words.
     pub(super) budget: String,
     counts: ViewCounts,
@@ -64,7 +67,7 @@ impl HostView {
     }
 
     /// Returns the part of a skill that is shown, if a model may be told of it.
-    pub(super) fn sight_of(&self, skill: usize) -> Option<Sight> {
+    pub(super) fn visibility_of(&self, skill: usize) -> Option<SkillVisibility> {
         let mut shown = self.shown.iter();
         shown.find(|(at, _)| *at == skill).map(|(_, sight)| *sight)
     }
@@ -83,7 +86,7 @@ impl HostView {
     }
 
     /// Grove's own view, of what was looked at.
-    pub(super) fn own(looked: &Looked) -> Self {
+    pub(super) fn own(looked: &DiscoveredLibrary) -> Self {
         let limits = &looked.world.settings.settings.limits;
         let asked = CatalogOptions {
             style: CatalogStyle::Xml,
@@ -107,14 +110,14 @@ impl HostView {
     }
 
     /// A host's view, of a look by the host's rules.
-    pub(super) fn of_host(looked: &Looked, host: Host) -> Self {
+    pub(super) fn of_host(looked: &DiscoveredLibrary, host: Host) -> Self {
         let listing = host_lists::listing(&looked.look, &host, None);
         let shown = listing.shown.iter().map(|one| {
             let sight = match one.how {
-                ListedForm::Full => Sight::Whole,
-                ListedForm::Shortened(_) => Sight::Shortened,
-                ListedForm::NameOnly => Sight::NameOnly,
-                ListedForm::LeftOut => Sight::NotShown,
+                ListedForm::Full => SkillVisibility::Whole,
+                ListedForm::Shortened(_) => SkillVisibility::Shortened,
+                ListedForm::NameOnly => SkillVisibility::NameOnly,
+                ListedForm::LeftOut => SkillVisibility::NotShown,
             };
             (one.skill, sight)
         });
@@ -134,20 +137,21 @@ impl HostView {
 
     fn of(
         (name, title): (String, String),
-        (host, look): (Option<Host>, Look),
-        shown: Vec<(usize, Sight)>,
+        (host, look): (Option<Host>, Discovery),
+        shown: Vec<(usize, SkillVisibility)>,
         budget: String,
         (chars, tokens): (usize, usize),
     ) -> Self {
-        let count = |wanted: Sight| shown.iter().filter(|(_, sight)| *sight == wanted).count();
+        let count =
+            |wanted: SkillVisibility| shown.iter().filter(|(_, sight)| *sight == wanted).count();
         let usable = look.snapshot.agents.all.iter();
         let usable = usable.filter(|agent| agent.state.is_listed()).count();
         let counts = ViewCounts {
             skills: shown.len(),
-            whole: count(Sight::Whole),
-            shortened: count(Sight::Shortened),
-            name_only: count(Sight::NameOnly),
-            not_shown: count(Sight::NotShown),
+            whole: count(SkillVisibility::Whole),
+            shortened: count(SkillVisibility::Shortened),
+            name_only: count(SkillVisibility::NameOnly),
+            not_shown: count(SkillVisibility::NotShown),
             chars,
             tokens,
             agents: look.request.parts.agents.then_some(usable),
@@ -189,18 +193,18 @@ pub(super) fn not_followed<'v>(
 }
 
 /// Grove's own view and that of every host on this machine, or the one view that was asked for.
-pub(super) fn all(looked: &Looked) -> Vec<HostView> {
-    if let View::Host(name) = &looked.request.view
+pub(super) fn all(looked: &DiscoveredLibrary) -> Vec<HostView> {
+    if let DiscoveryView::Host(name) = &looked.request.view
         && let Some(host) = hosts::by_name(name)
     {
         return vec![HostView::of_host(looked, host)];
     }
     let mut views = vec![HostView::own(looked)];
-    if looked.request.view == View::Own {
+    if looked.request.view == DiscoveryView::Own {
         let environment = looked.library.environment();
         let hosts = machine_hosts::found(environment).into_iter();
         views.extend(hosts.map(|host| {
-            let looked = look_as(environment, &host, looked.request.all);
+            let looked = discover_as(environment, &host, looked.request.all);
             HostView::of_host(&looked, host)
         }));
     }
@@ -208,31 +212,31 @@ pub(super) fn all(looked: &Looked) -> Vec<HostView> {
 }
 
 /// Looks by the rules of a host, at agents too where its rules for them are known.
-fn look_as(environment: &Environment, host: &Host, all: bool) -> Looked {
-    let request = Request {
-        view: View::Host(host.name.clone()),
+fn discover_as(environment: &Environment, host: &Host, all: bool) -> DiscoveredLibrary {
+    let request = DiscoveryRequest {
+        view: DiscoveryView::Host(host.name.clone()),
         parts: parts_of(host),
         all,
-        ..Request::default()
+        ..DiscoveryRequest::default()
     };
-    Looked::new(environment.clone(), request)
+    DiscoveredLibrary::new(environment.clone(), request)
 }
 
 /// Returns the parts that are looked for in a host's view.
-pub(super) fn parts_of(host: &Host) -> Parts {
+pub(super) fn parts_of(host: &Host) -> DiscoveryParts {
     if hosts::AgentRules::by_name(&host.name).is_some() {
-        Parts::PROMPTS
+        DiscoveryParts::PROMPTS
     } else {
-        Parts::SKILLS
+        DiscoveryParts::SKILLS
     }
 }
 
-const fn sight_of_treatment(treatment: Treatment) -> Sight {
+const fn sight_of_treatment(treatment: Treatment) -> SkillVisibility {
     match treatment {
-        Treatment::Listed => Sight::Whole,
-        Treatment::Shortened => Sight::Shortened,
-        Treatment::Named => Sight::NameOnly,
+        Treatment::Listed => SkillVisibility::Whole,
+        Treatment::Shortened => SkillVisibility::Shortened,
+        Treatment::Named => SkillVisibility::NameOnly,
         // Something else in the catalog leads to it.
-        Treatment::Counted | Treatment::Opened | Treatment::Inside => Sight::NotShown,
+        Treatment::Counted | Treatment::Opened | Treatment::Inside => SkillVisibility::NotShown,
     }
 }

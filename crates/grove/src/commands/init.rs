@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::first_provider;
-use super::{Looked, Outcome, counted, mcp_install, tilde};
-use crate::args::{Look, McpCommand, McpEntry, McpHost, McpScope};
+use super::{DiscoveredLibrary, Outcome, counted, mcp_install, tilde};
+use crate::args::{DiscoveryArgs, McpCommand, McpEntryArgs, McpHost, McpScope};
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
-use crate::output::Output;
+use crate::output::CommandOutput;
 use grove_engine::ModelSettings;
 use grove_engine::engines::{self, InstalledEngine};
 use grove_engine::health::ProviderHealth;
@@ -39,10 +39,10 @@ pub(super) fn run(
     environment: Environment,
     yes: bool,
     json: bool,
-    looked: &mut Option<Looked>,
-    out: &mut Output,
+    looked: &mut Option<DiscoveredLibrary>,
+    out: &mut CommandOutput,
 ) -> Outcome {
-    let looked = looked.insert(super::look(environment, &Look::default())?);
+    let looked = looked.insert(super::discover(environment, &DiscoveryArgs::default())?);
     let environment = looked.library.environment().clone();
     let hosts = found_hosts(&environment);
     let models = ModelSettings::find(&environment);
@@ -129,8 +129,8 @@ fn found_hosts(environment: &Environment) -> Vec<FoundHost> {
     found.collect()
 }
 
-fn entry_of(host: McpHost, yes: bool) -> McpEntry {
-    McpEntry {
+fn entry_of(host: McpHost, yes: bool) -> McpEntryArgs {
+    McpEntryArgs {
         host,
         scope: McpScope::User,
         dry_run: false,
@@ -142,7 +142,7 @@ fn print_found(
     hosts: &[FoundHost],
     providers: &[ProviderHealth],
     engines: &[InstalledEngine],
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) {
     let all = hosts.iter().map(|host| match (host.mcp, &host.problem) {
         (_, Some(problem)) => format!("{} ({problem})", host.title),
@@ -172,7 +172,7 @@ fn list(all: impl Iterator<Item = String>) -> String {
     all.join(", ")
 }
 
-fn print_project(project: &FoundProject, environment: &Environment, out: &mut Output) {
+fn print_project(project: &FoundProject, environment: &Environment, out: &mut CommandOutput) {
     let Some(folder) = &project.folder else {
         out.labelled("project", "none: this folder is not in a project");
         return;
@@ -189,7 +189,12 @@ fn print_project(project: &FoundProject, environment: &Environment, out: &mut Ou
 }
 
 /// Offers to enter the MCP server where it is not. Without `--yes` nothing is written where no person can be asked.
-fn offer(environment: &Environment, hosts: &[FoundHost], yes: bool, out: &mut Output) -> Outcome {
+fn offer(
+    environment: &Environment,
+    hosts: &[FoundHost],
+    yes: bool,
+    out: &mut CommandOutput,
+) -> Outcome {
     let mut code = 0;
     for host in hosts.iter().filter(|host| host.mcp == Some(false)) {
         let Some(entry) = host.entry.filter(|_| yes || out.can_ask()) else {

@@ -5,10 +5,10 @@ use grove_skills::Environment;
 use serde_json::json;
 
 use super::Outcome;
-use crate::output::{Output, page};
+use crate::output::{CommandOutput, page};
 use crate::table::Table;
 
-pub(super) fn run(environment: &Environment, json: bool, out: &mut Output) -> Outcome {
+pub(super) fn run(environment: &Environment, json: bool, out: &mut CommandOutput) -> Outcome {
     let all = hosts::all();
     if json {
         let hosts: Vec<_> = all

@@ -9,17 +9,17 @@ use grove_spec::agent::fields::{FieldRow, SettableIn};
 use grove_spec::config::keys;
 
 use super::Outcome;
-use crate::args::{self, Page};
+use crate::args::{self, ManualPage};
 use crate::command_error::{ErrorKind, ExitCode as _};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-pub(super) fn run(page: Page, out: &mut Output) -> Outcome {
+pub(super) fn run(page: ManualPage, out: &mut CommandOutput) -> Outcome {
     out.text(&match page {
-        Page::Agents => agents(),
-        Page::Cli => cli(),
-        Page::Config => config(),
-        Page::Diagnostics => diagnostics(),
-        Page::Environment => environment(),
+        ManualPage::Agents => agents(),
+        ManualPage::Cli => cli(),
+        ManualPage::Config => config(),
+        ManualPage::Diagnostics => diagnostics(),
+        ManualPage::Environment => environment(),
     });
     Ok(0)
 }

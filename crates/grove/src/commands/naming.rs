@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 
 use grove_catalog::address;
 use grove_catalog::snapshot::Snapshot;
-use grove_skills::{Request, View};
+use grove_skills::{DiscoveryRequest, DiscoveryView};
 
 use super::{entry_listing, path_text, unread};
-use crate::args::Look;
+use crate::args::DiscoveryArgs;
 use crate::command_error::CommandError;
 
 /// The error if several skills bear a name, with the commands that tell them apart.
 pub(super) fn ambiguous(
     snapshot: &Snapshot,
     command: &str,
-    flags: &Look,
+    flags: &DiscoveryArgs,
     name: &str,
     all: &[usize],
 ) -> CommandError {
@@ -26,7 +26,7 @@ pub(super) fn ambiguous(
 }
 
 /// A command with an address, looking where this one looked.
-pub(super) fn command_for(command: &str, address: &str, flags: &Look) -> String {
+pub(super) fn command_for(command: &str, address: &str, flags: &DiscoveryArgs) -> String {
     let host = flags.host.as_deref();
     let mut words = vec![with_flags(command, &flags.roots, host, flags.all)];
     words.extend(address.starts_with('-').then(|| "--".to_owned()));
@@ -35,11 +35,11 @@ pub(super) fn command_for(command: &str, address: &str, flags: &Look) -> String 
 }
 
 /// A command that looks where this one looked.
-pub(super) fn looking_alike(command: &str, request: &Request) -> String {
+pub(super) fn command_with_flags(command: &str, request: &DiscoveryRequest) -> String {
     match &request.view {
-        View::Own => with_flags(command, &[], None, request.all),
-        View::Folders(folders) => with_flags(command, folders, None, request.all),
-        View::Host(host) => with_flags(command, &[], Some(host), request.all),
+        DiscoveryView::Own => with_flags(command, &[], None, request.all),
+        DiscoveryView::Folders(folders) => with_flags(command, folders, None, request.all),
+        DiscoveryView::Host(host) => with_flags(command, &[], Some(host), request.all),
     }
 }
 

@@ -8,12 +8,12 @@ use grove_spec::text::grouped;
 use serde_json::{Value, json};
 
 use super::host_views::{self, HostView};
-use super::{Looked, counted, naming, tilde, unread};
+use super::{DiscoveredLibrary, counted, naming, tilde, unread};
 use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
-use crate::output::{Output, columns};
+use crate::output::{CommandOutput, columns};
 use crate::table::Table;
 
-pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
+pub(super) fn run(looked: &DiscoveredLibrary, json: bool, out: &mut CommandOutput) -> u8 {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
     let views = host_views::all(looked);
     let attention = attention(snapshot, &views);
@@ -109,15 +109,15 @@ fn table(views: &[HostView]) -> Table {
 }
 
 /// Something to look at, and the command that shows or mends it.
-struct Attention {
+struct AttentionItem {
     message: String,
     command: String,
 }
 
 /// Returns what needs attention, most serious first: what is not used at all, what is wrong, what a host does not show.
-fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
+fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<AttentionItem> {
     let mut all = Vec::new();
-    let mut add = |message: String, command: String| all.push(Attention { message, command });
+    let mut add = |message: String, command: String| all.push(AttentionItem { message, command });
     let count = |state: EntryState| {
         snapshot
             .skills
@@ -139,7 +139,7 @@ fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
     for view in views {
         if let n @ 1.. = view.counts().problems {
             let message = format!("{}: {}", view.title, counted(n, "problem"));
-            add(message, looking_alike("grove skills check", view));
+            add(message, command_in_view("grove skills check", view));
         }
     }
     for view in views {
@@ -148,7 +148,7 @@ fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
         let (left_out, named) = (row.not_shown, row.name_only);
         if view.host.is_some() && left_out > 0 {
             let message = format!("{} leaves out {}", view.title, counted(left_out, "skill"));
-            add(message, looking_alike("grove catalog", view));
+            add(message, command_in_view("grove catalog", view));
         }
         if view.host.is_some() && named > 0 {
             let message = format!(
@@ -156,15 +156,15 @@ fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<Attention> {
                 view.title,
                 counted(named, "skill")
             );
-            add(message, looking_alike("grove catalog", view));
+            add(message, command_in_view("grove catalog", view));
         }
     }
     all
 }
 
 /// A command that looks as a view does.
-fn looking_alike(command: &str, view: &HostView) -> String {
-    naming::looking_alike(command, &view.look.request)
+fn command_in_view(command: &str, view: &HostView) -> String {
+    naming::command_with_flags(command, &view.look.request)
 }
 
 fn is_or_are(count: usize) -> String {
@@ -173,7 +173,7 @@ fn is_or_are(count: usize) -> String {
 }
 
 /// Skills counted by source and state.
-pub(super) fn print_sources(snapshot: &Snapshot, out: &mut Output) {
+pub(super) fn print_sources(snapshot: &Snapshot, out: &mut CommandOutput) {
     let usable = snapshot
         .skills
         .iter()

@@ -6,14 +6,16 @@ use grove_catalog::Digest;
 use grove_catalog::prompt::{BasePrompt, BasePromptUse, Prompt};
 use grove_catalog::report::PromptJson;
 use grove_skills::prompt::{AgentPrompt, PromptOptions, prompt};
-use grove_skills::{Environment, Library, Look as Seen, LookAgain as _, Parts, Request};
+use grove_skills::{
+    Discovery as Seen, DiscoveryParts, DiscoveryRequest, Environment, Library, Rediscover as _,
+};
 use grove_spec::agent::PromptMode;
 
 use super::runs::print_told;
-use super::{Looked, Outcome, agents, cost, cost_note, input_text, request, tilde};
-use crate::args::{Look, PromptArgs};
+use super::{DiscoveredLibrary, Outcome, agents, cost, cost_note, input_text, request, tilde};
+use crate::args::{DiscoveryArgs, PromptArgs};
 use crate::command_error::CommandError;
-use crate::output::{Output, page};
+use crate::output::{CommandOutput, page};
 use crate::table::Table;
 use grove_engine::entries::require_usable;
 
@@ -23,8 +25,8 @@ const MAX_BASE: u64 = 4 << 20;
 pub(super) fn run(
     environment: Environment,
     arguments: &PromptArgs,
-    looked: &mut Option<Looked>,
-    out: &mut Output,
+    looked: &mut Option<DiscoveredLibrary>,
+    out: &mut CommandOutput,
 ) -> Outcome {
     if let Some(run) = &arguments.run {
         return print_told(&environment, run, arguments.json, out);
@@ -37,18 +39,18 @@ pub(super) fn run(
         asked: Some(name.clone()),
         skills: None,
     };
-    let flags = Look {
+    let flags = DiscoveryArgs {
         roots: arguments.roots.clone(),
         all: arguments.all,
-        ..Look::default()
+        ..DiscoveryArgs::default()
     };
-    let request = Request {
-        parts: Parts::PROMPTS,
+    let request = DiscoveryRequest {
+        parts: DiscoveryParts::PROMPTS,
         agent_folders: agents::folders(&environment, &arguments.look),
         ..request(&environment, &flags, None)?
     };
     let mut library = Library::new(environment, request);
-    let (look, made) = library.look_until_steady(|look| {
+    let (look, made) = library.discover_until_fresh(|look| {
         let agents = &look.snapshot.agents;
         let agent = agents::find(agents, &name)?;
         require_usable(agents, agent)?;
@@ -57,7 +59,7 @@ pub(super) fn run(
     })?;
     made.write_index()?;
     print(&look, &name, &made, arguments, out)?;
-    *looked = Some(Looked { library, look });
+    *looked = Some(DiscoveredLibrary { library, look });
     Ok(0)
 }
 
@@ -66,7 +68,7 @@ fn print(
     name: &str,
     made: &AgentPrompt,
     arguments: &PromptArgs,
-    out: &mut Output,
+    out: &mut CommandOutput,
 ) -> Result<(), CommandError> {
     let prompt = &made.prompt;
     if arguments.json {
@@ -113,7 +115,7 @@ fn said_of_base(prompt: &Prompt) -> String {
     format!("mode {mode}: the caller's prompt {base}")
 }
 
-fn explain(environment: &Environment, prompt: &Prompt, out: &mut Output) {
+fn explain(environment: &Environment, prompt: &Prompt, out: &mut CommandOutput) {
     let mut table = Table::new(&["COST", "WHAT", "NAME", "DIGEST", "SOURCE"]);
     for block in &prompt.blocks {
         let source = block.source.as_deref();

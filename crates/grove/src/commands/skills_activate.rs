@@ -8,28 +8,30 @@ use std::path::{Path, PathBuf};
 use grove_catalog::catalog::Catalog;
 use grove_catalog::disclosure::{DisclosureRefusal, ExpandOutcome, ListedChild};
 use grove_catalog::snapshot::{Skill, Snapshot};
-use grove_skills::disclosure::{Activated, Call, Disclosure, DisclosureError, Expanded};
-use grove_skills::{Environment, LookAgain as _};
+use grove_skills::disclosure::{
+    ActivationResult, Disclosure, DisclosureError, ExpansionResult, SkillCall,
+};
+use grove_skills::{Environment, Rediscover as _};
 use grove_spec::Diagnostic;
 use serde_json::{Value, json};
 
-use super::{Looked, Outcome, cost, cost_note, counted, look_in_session, naming};
-use crate::args::{Conversation, Look, SkillsCommand};
+use super::{DiscoveredLibrary, Outcome, cost, cost_note, counted, discover_in_session, naming};
+use crate::args::{ConversationArgs, DiscoveryArgs, SkillsCommand};
 use crate::command_error::CommandError;
 use crate::json::DiagnosticJson;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 pub(super) fn run(
     environment: Environment,
     command: &SkillsCommand,
-    conversation: &Conversation,
-    looked: &mut Option<Looked>,
-    out: &mut Output,
+    conversation: &ConversationArgs,
+    looked: &mut Option<DiscoveredLibrary>,
+    out: &mut CommandOutput,
 ) -> Outcome {
     let flags = conversation.look();
     let session = conversation.session.as_deref();
-    let (seen, session) = look_in_session(environment, &flags, session)?;
-    let mut talk = Talk {
+    let (seen, session) = discover_in_session(environment, &flags, session)?;
+    let mut talk = ConversationCommand {
         looked: looked.insert(seen),
         flags,
         session,
@@ -41,7 +43,7 @@ pub(super) fn run(
             arguments,
             again,
             ..
-        } => talk.activate(&Call {
+        } => talk.activate(&SkillCall {
             typed: id,
             words: arguments,
             again: *again,
@@ -52,19 +54,20 @@ pub(super) fn run(
     }
 }
 
-struct Talk<'a> {
-    looked: &'a mut Looked,
-    flags: Look,
+struct ConversationCommand<'a> {
+    looked: &'a mut DiscoveredLibrary,
+    flags: DiscoveryArgs,
     session: Option<PathBuf>,
-    out: &'a mut Output,
+    out: &'a mut CommandOutput,
 }
 
-impl Talk<'_> {
-    fn activate(&mut self, call: &Call<'_>) -> Outcome {
+impl ConversationCommand<'_> {
+    fn activate(&mut self, call: &SkillCall<'_>) -> Outcome {
         let session = self.session.as_deref();
-        let Looked { library, look } = &mut *self.looked;
-        let activate = |look: &grove_skills::Look| Disclosure::new(look, session).activate(call);
-        let activated = library.steady_from(look, activate);
+        let DiscoveredLibrary { library, look } = &mut *self.looked;
+        let activate =
+            |look: &grove_skills::Discovery| Disclosure::new(look, session).activate(call);
+        let activated = library.fresh_from(look, activate);
         let activated =
             activated.map_err(|error| explain(error, "activate", call.typed, &self.flags))?;
         if self.flags.json {
@@ -149,7 +152,7 @@ pub(super) fn explain(
     error: DisclosureError,
     verb: &str,
     typed: &str,
-    flags: &Look,
+    flags: &DiscoveryArgs,
 ) -> CommandError {
     let finding = |message: String| CommandError::finding(message);
     match error {
@@ -158,7 +161,7 @@ pub(super) fn explain(
         }
         DisclosureError::Leaf(name) => finding(format!("`{name}` has nothing below it"))
             .hint(naming::command_for("grove skills activate", typed, flags)),
-        DisclosureError::Unsteady(_) => finding(error.to_string()).hint("try again"),
+        DisclosureError::FileChanged(_) => finding(error.to_string()).hint("try again"),
         DisclosureError::Arguments(_) => {
             finding(error.to_string()).hint("put long texts in a file and give its path")
         }
@@ -201,7 +204,7 @@ fn refused(
     refusal: &DisclosureRefusal,
     verb: &str,
     typed: &str,
-    flags: &Look,
+    flags: &DiscoveryArgs,
 ) -> CommandError {
     let command = format!("grove skills {verb}");
     let finding = |message: String| CommandError::finding(message);
@@ -273,7 +276,7 @@ fn children_json(children: &[ListedChild]) -> Vec<Value> {
     children.iter().map(one).collect()
 }
 
-fn activated_json(activated: &Activated, session: Option<&Path>) -> Value {
+fn activated_json(activated: &ActivationResult, session: Option<&Path>) -> Value {
     let snapshot = &activated.snapshot;
     let (chars, tokens) = cost(&activated.text);
     let (resources, more_resources) = activated.resources.shown();
@@ -297,7 +300,7 @@ fn activated_json(activated: &Activated, session: Option<&Path>) -> Value {
     })
 }
 
-fn expanded_json(expanded: &Expanded, session: Option<&Path>) -> Value {
+fn expanded_json(expanded: &ExpansionResult, session: Option<&Path>) -> Value {
     let snapshot = &expanded.snapshot;
     let (chars, tokens) = cost(&expanded.text);
     json!({

@@ -6,11 +6,11 @@ use grove_skills::search::Searcher;
 use grove_spec::Diagnostic;
 use serde_json::{Value, json};
 
-use super::{Looked, counted, unread};
+use super::{DiscoveredLibrary, counted, unread};
 use crate::json::{DiagnosticJson, SnapshotJson};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-pub(super) fn run(looked: &mut Looked, json: bool, out: &mut Output) -> u8 {
+pub(super) fn run(looked: &mut DiscoveredLibrary, json: bool, out: &mut CommandOutput) -> u8 {
     let (snapshot, found, diagnostics) =
         Searcher::default().confusable_in(&mut looked.library, &looked.look);
     if json {

@@ -5,11 +5,11 @@ use grove_catalog::catalog::budget::BYTES_PER_TOKEN;
 use grove_catalog::snapshot::{Skill, Snapshot};
 use serde_json::json;
 
-use super::{Looked, counted, entry_listing, naming, path_text, unread};
-use crate::colour::{self, Meaning, marked};
+use super::{DiscoveredLibrary, counted, entry_listing, naming, path_text, unread};
+use crate::colour::{self, ColourMeaning, marked};
 use crate::command_error::CommandError;
 use crate::json::{DiagnosticJson, EntryJson, SnapshotJson};
-use crate::output::{Output, page};
+use crate::output::{CommandOutput, page};
 use crate::tokens;
 
 /// Refuses words that are no states.
@@ -32,18 +32,23 @@ fn is(state: EntryState, word: &str) -> bool {
 
 /// The form in which the list is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ListForm {
     Json,
     Table,
     Tree,
 }
 
-pub(super) fn run(looked: &Looked, form: Form, states: &[String], out: &mut Output) -> u8 {
+pub(super) fn run(
+    looked: &DiscoveredLibrary,
+    form: ListForm,
+    states: &[String],
+    out: &mut CommandOutput,
+) -> u8 {
     let snapshot = &looked.snapshot;
     let wanted =
         |skill: &&Skill| states.is_empty() || states.iter().any(|word| is(skill.state, word));
     let skills: Vec<&Skill> = snapshot.skills.iter().filter(wanted).collect();
-    if form == Form::Json {
+    if form == ListForm::Json {
         let skills = skills.iter();
         let skills = skills.map(|skill| EntryJson::new(snapshot.entries(), skill));
         out.json(&json!({
@@ -70,12 +75,12 @@ pub(super) fn run(looked: &Looked, form: Form, states: &[String], out: &mut Outp
         return 0;
     }
     let environment = looked.library.environment();
-    if form == Form::Tree {
+    if form == ListForm::Tree {
         tree(snapshot, skills, out);
     } else {
         let page = page(&environment.variables);
         let numbers: [entry_listing::NumberColumn<'_, Skill>; 2] = [
-            ("TOKENS", &|skill| page.number(told_tokens(skill))),
+            ("TOKENS", &|skill| page.number(listed_tokens(skill))),
             ("BODY", &|skill| page.number(body_tokens(skill))),
         ];
         entry_listing::table(snapshot.entries(), skills, &numbers, environment, out);
@@ -84,14 +89,14 @@ pub(super) fn run(looked: &Looked, form: Form, states: &[String], out: &mut Outp
     let findings = super::check::count_findings(snapshot);
     if findings > 0 {
         let findings = counted(findings, "finding");
-        let command = naming::looking_alike("grove skills check", &looked.request);
+        let command = naming::command_with_flags("grove skills check", &looked.request);
         out.note(&format!("{findings}: run `{command}`"));
     }
     0
 }
 
 /// Returns the tokens of name and description in a list that shows them whole.
-pub(super) fn told_tokens(skill: &Skill) -> usize {
+pub(super) fn listed_tokens(skill: &Skill) -> usize {
     let description = skill.description().unwrap_or_default();
     tokens::count(skill.name()) + tokens::count(description)
 }
@@ -107,7 +112,7 @@ pub(super) fn body_tokens(skill: &Skill) -> usize {
 }
 
 /// Roots with the folders in them and the skills in those.
-fn tree(snapshot: &Snapshot, mut skills: Vec<&Skill>, out: &mut Output) {
+fn tree(snapshot: &Snapshot, mut skills: Vec<&Skill>, out: &mut CommandOutput) {
     skills.sort_by_key(|skill| (skill.place.root, skill.id().split('/').collect::<Vec<_>>()));
     let mut root = None;
     let mut above: Vec<&str> = Vec::new();
@@ -116,7 +121,7 @@ fn tree(snapshot: &Snapshot, mut skills: Vec<&Skill>, out: &mut Output) {
             let label = snapshot.root_of(skill).map_or("", |root| &root.label);
             out.painted(&format!(
                 "{}\n",
-                marked(Meaning::Heading, &path_text(label))
+                marked(ColourMeaning::Heading, &path_text(label))
             ));
             above.clear();
         }
@@ -130,7 +135,7 @@ fn tree(snapshot: &Snapshot, mut skills: Vec<&Skill>, out: &mut Output) {
         let state = skill.state.in_words();
         let mut line = format!("{}{}", "  ".repeat(path.len() + 1), path_text(last));
         if skill.state != EntryState::Ok {
-            let meaning = colour::of_word(state).unwrap_or(Meaning::Doubtful);
+            let meaning = colour::of_word(state).unwrap_or(ColourMeaning::Doubtful);
             line = format!("{line}  {}", marked(meaning, state));
         }
         out.painted(&format!("{line}\n"));

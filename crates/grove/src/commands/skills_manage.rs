@@ -2,7 +2,7 @@
 
 use grove_catalog::hosts::{self, Host};
 use grove_skills::Environment;
-use grove_skills::managing::{Manager, NewSkill, Renaming, SkillCopy};
+use grove_skills::managing::{Manager, NewSkill, RenameRequest, SkillCopy};
 use grove_spec::agent::compose::FileEdit;
 use grove_spec::config::LayerScope;
 use grove_spec::package::EntryKind;
@@ -12,9 +12,13 @@ use super::change_report::{self, layer, read_text};
 use super::{Outcome, naming};
 use crate::args::{ManageSkills, SkillFields};
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
-pub(super) fn run(environment: &Environment, command: &ManageSkills, out: &mut Output) -> Outcome {
+pub(super) fn run(
+    environment: &Environment,
+    command: &ManageSkills,
+    out: &mut CommandOutput,
+) -> Outcome {
     if let ManageSkills::Delete(asked) = command
         && !change_report::may_delete(environment, EntryKind::Skills, asked, out)?
     {
@@ -48,7 +52,7 @@ pub(super) fn run(environment: &Environment, command: &ManageSkills, out: &mut O
                 name,
                 scope: layer(*scope),
                 host: host.as_ref(),
-                asks: &asks,
+                edits: &asks,
             };
             let mut changed = manager.create_skill(&asked)?;
             let readers = manager.readers_of_skill(&changed.file, asked.scope);
@@ -60,7 +64,7 @@ pub(super) fn run(environment: &Environment, command: &ManageSkills, out: &mut O
             (whose.json, manager.edit_skill(name, scope, &asks)?)
         }
         ManageSkills::Rename { to, whose, .. } => {
-            let asked = Renaming {
+            let asked = RenameRequest {
                 name,
                 to,
                 package: None,

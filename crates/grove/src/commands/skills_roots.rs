@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::{Looked, tilde};
+use super::{DiscoveredLibrary, tilde};
 use crate::json::{DiagnosticJson, RootJson, SnapshotJson};
-use crate::output::{Output, page};
+use crate::output::{CommandOutput, page};
 use crate::table::Table;
 
-pub(super) fn run(looked: &Looked, json: bool, out: &mut Output) -> u8 {
+pub(super) fn run(looked: &DiscoveredLibrary, json: bool, out: &mut CommandOutput) -> u8 {
     let planned = looked.library.roots();
     let snapshot = &looked.snapshot;
     if json {

@@ -3,15 +3,15 @@
 use grove_catalog::snapshot::Skill;
 use grove_skills::Environment;
 use grove_skills::search::{
-    self, Found, MatchedWord, SearchAudience, SearchHit, SearchQuery, Searcher,
+    self, MatchedWord, SearchAudience, SearchHit, SearchQuery, SearchResult, Searcher,
 };
 use serde_json::{Value, json};
 
-use super::{Looked, Outcome, counted, look_in_session, unread};
+use super::{DiscoveredLibrary, Outcome, counted, discover_in_session, unread};
 use crate::args::SearchArgs;
 use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::json::{DiagnosticJson, SnapshotJson};
-use crate::output::{Output, page};
+use crate::output::{CommandOutput, page};
 use crate::table::Table;
 
 /// Skills that are named when none fits well.
@@ -20,8 +20,8 @@ const NEAREST: usize = 3;
 pub(super) fn run(
     environment: Environment,
     arguments: &SearchArgs,
-    looked: &mut Option<Looked>,
-    out: &mut Output,
+    looked: &mut Option<DiscoveredLibrary>,
+    out: &mut CommandOutput,
 ) -> Outcome {
     let text = arguments.words.join(" ");
     if text.trim().is_empty() {
@@ -29,7 +29,7 @@ pub(super) fn run(
             .hint("give a task, keywords or a name: `grove skills search merge two documents`"));
     }
     let session = arguments.session.as_deref();
-    let (seen, _) = look_in_session(environment, &arguments.look, session)?;
+    let (seen, _) = discover_in_session(environment, &arguments.look, session)?;
     let looked = looked.insert(seen);
     let query = SearchQuery {
         text: &text,
@@ -50,7 +50,7 @@ pub(super) fn run(
     Ok(ErrorKind::Finding.exit_code_if(!is_found))
 }
 
-fn print(looked: &Looked, found: &Found, text: &str, out: &mut Output) {
+fn print(looked: &DiscoveredLibrary, found: &SearchResult, text: &str, out: &mut CommandOutput) {
     out.diagnostics(&found.diagnostics);
     unread::say(&found.snapshot, looked.library.environment(), out);
     if found.hits.is_empty() {
@@ -88,7 +88,7 @@ fn print(looked: &Looked, found: &Found, text: &str, out: &mut Output) {
     ));
 }
 
-fn with_skills(found: &Found) -> impl Iterator<Item = (&SearchHit, &Skill)> {
+fn with_skills(found: &SearchResult) -> impl Iterator<Item = (&SearchHit, &Skill)> {
     let hits = found.hits.iter();
     hits.filter_map(|hit| Some((hit, found.snapshot.skills.get(hit.skill)?)))
 }
@@ -115,7 +115,7 @@ fn why(reasons: &[MatchedWord]) -> String {
     out
 }
 
-fn to_json(query: &str, found: &Found) -> Value {
+fn to_json(query: &str, found: &SearchResult) -> Value {
     let snapshot = &found.snapshot;
     let result = |(hit, skill): (&SearchHit, &Skill)| {
         json!({

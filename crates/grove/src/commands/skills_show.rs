@@ -7,19 +7,19 @@ use grove_spec::json::{words_of, words_of_entries};
 use grove_spec::text::one_line;
 use serde_json::json;
 
-use super::skills_list::{body_tokens, told_tokens};
-use super::{Looked, Outcome, entry_listing, naming, path_text};
-use crate::args::Look;
+use super::skills_list::{body_tokens, listed_tokens};
+use super::{DiscoveredLibrary, Outcome, entry_listing, naming, path_text};
+use crate::args::DiscoveryArgs;
 use crate::json::{EntryJson, is_nothing, without_empty};
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 /// A skill's parent and children in the tree, by address.
-struct Family {
+struct TreeRelatives {
     parent: Option<String>,
     children: Vec<String>,
 }
 
-impl Family {
+impl TreeRelatives {
     fn of(snapshot: &Snapshot, at: usize) -> Self {
         let address = |at: usize| Some(snapshot.address(snapshot.skills.get(at)?));
         let children = snapshot.tree.children(at).iter();
@@ -30,7 +30,12 @@ impl Family {
     }
 }
 
-pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -> Outcome {
+pub(super) fn run(
+    looked: &DiscoveredLibrary,
+    flags: &DiscoveryArgs,
+    name: &str,
+    out: &mut CommandOutput,
+) -> Outcome {
     let snapshot = &looked.snapshot;
     let found = match address::find(snapshot, name) {
         AddressMatch::One(at) => snapshot.skills.get(at).map(|skill| (at, skill)),
@@ -43,7 +48,7 @@ pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -
     let Some((at, skill)) = found else {
         return Err(naming::unknown(snapshot, name, &[]));
     };
-    let family = Family::of(snapshot, at);
+    let family = TreeRelatives::of(snapshot, at);
     if flags.json {
         let bytes = looked.sources.skills.read(skill);
         let all = json!({
@@ -62,7 +67,12 @@ pub(super) fn run(looked: &Looked, flags: &Look, name: &str, out: &mut Output) -
     Ok(0)
 }
 
-fn print(looked: &Looked, skill: &Skill, family: &Family, out: &mut Output) {
+fn print(
+    looked: &DiscoveredLibrary,
+    skill: &Skill,
+    family: &TreeRelatives,
+    out: &mut CommandOutput,
+) {
     let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
     let location = snapshot.location(&skill.place);
     entry_listing::rows(snapshot.entries(), skill, environment, out);
@@ -118,7 +128,7 @@ fn print(looked: &Looked, skill: &Skill, family: &Family, out: &mut Output) {
     let content = &skill.content;
     if !content.is_refused() {
         row("size", &format!("{} bytes", content.size));
-        let (told, body) = (told_tokens(skill), body_tokens(skill));
+        let (told, body) = (listed_tokens(skill), body_tokens(skill));
         let cost = format!("about {told} in a list, {body} for its instructions");
         row("tokens", &cost);
     }

@@ -14,7 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::Outcome;
 use crate::args::TryArgs;
 use crate::command_error::CommandError;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 /// The folder of the sample repository.
 const REPOSITORY: &str = "degrees";
@@ -91,7 +91,11 @@ const COMMANDS: [(&str, &[&str], i32); 8] = [
 /// The exit code of what a person stopped.
 const STOPPED: u8 = 130;
 
-pub(crate) fn run(environment: &Environment, arguments: &TryArgs, out: &mut Output) -> Outcome {
+pub(crate) fn run(
+    environment: &Environment,
+    arguments: &TryArgs,
+    out: &mut CommandOutput,
+) -> Outcome {
     let folder = match &arguments.folder {
         Some(folder) => environment.working.join(folder),
         None => environment
@@ -102,7 +106,7 @@ pub(crate) fn run(environment: &Environment, arguments: &TryArgs, out: &mut Outp
         let message = format!("{} already exists", folder.display());
         return Err(CommandError::usage(message).hint("name a folder that does not exist"));
     }
-    let scene = Scene {
+    let scene = TryoutScene {
         environment,
         folder,
     };
@@ -166,9 +170,9 @@ impl Interrupts {
     }
 }
 
-impl Scene<'_> {
+impl TryoutScene<'_> {
     /// Shows one command after the other.
-    fn show(&self, interrupts: &mut Interrupts, out: &mut Output) -> Outcome {
+    fn show(&self, interrupts: &mut Interrupts, out: &mut CommandOutput) -> Outcome {
         let scene = self;
         out.line(&format!(
             "A small repository is in {}. Nothing outside that folder is touched.",
@@ -210,7 +214,7 @@ impl Scene<'_> {
         Ok(0)
     }
 
-    fn next_steps(&self, run: &str, out: &mut Output) {
+    fn next_steps(&self, run: &str, out: &mut CommandOutput) {
         let (folder, home) = (self.folder.display(), self.home());
         let (home, grove) = (home.display(), self.typed_name());
         let review =
@@ -262,12 +266,12 @@ impl Scene<'_> {
 }
 
 /// The environment and the folder of a tryout.
-struct Scene<'a> {
+struct TryoutScene<'a> {
     environment: &'a Environment,
     folder: PathBuf,
 }
 
-impl Scene<'_> {
+impl TryoutScene<'_> {
     /// Makes the files and the first commit.
     fn lay_out(&self) -> Result<(), CommandError> {
         files::make_folder(&self.home()).map_err(|error| {

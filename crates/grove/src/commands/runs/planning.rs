@@ -6,10 +6,10 @@ use grove_spec::text::one_line;
 use grove_spec::{Digest, duration};
 
 use crate::commands::counted;
-use crate::output::Output;
+use crate::output::CommandOutput;
 
 /// Prints the flow of a plan, and a block for each child.
-pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut Output) {
+pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut CommandOutput) {
     let plan = &planned.plan;
     out.line(&format!("plan {}", plan.digest().first_digits(12)));
     out.line(&one_line(&plan.flow()));
