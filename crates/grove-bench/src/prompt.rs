@@ -101,7 +101,7 @@ fn look(home: &Path) -> Result<Discovery, String> {
         ..DiscoveryRequest::default()
     };
     let environment = Environment::for_home(home.to_path_buf(), home.to_path_buf());
-    let look = Library::new(environment, request).look();
+    let look = Library::new(environment, request).discover();
     let n_skills = look.snapshot.skills.len();
     if n_skills < N {
         return Err(format!("only {n_skills} skills were found"));

@@ -64,7 +64,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     add("/bin/true", &nothing, "");
 
     let mut library = library(&root, &home);
-    let look = library.look();
+    let look = library.discover();
     let mut searcher = Searcher::default();
     let mut query = |text: &str| {
         let query = SearchQuery {

@@ -44,7 +44,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), String> {
     };
     let tasks = parse(&text)?;
     let mut library = library(&folder);
-    let look = library.look();
+    let look = library.discover();
     let snapshot = &look.snapshot;
     require_expected(&tasks, snapshot)?;
     let contenders = answers(&mut library, &look, &tasks);

@@ -257,7 +257,7 @@ impl FolderSkills {
 impl Skills for FolderSkills {
     fn activate(&self, name: &str) -> Result<GivenSkill, String> {
         let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
-        let look = library.look();
+        let look = library.discover();
         let call = SkillCall {
             typed: name,
             words: &[],
@@ -278,7 +278,7 @@ impl Skills for FolderSkills {
 
     fn environment(&self, address: &str) -> Vec<(String, Secret)> {
         let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
-        let look = library.look();
+        let look = library.discover();
         let snapshot = &look.snapshot;
         let mut skills = snapshot.skills.iter();
         let at = skills.position(|skill| snapshot.address(skill) == address);

@@ -68,7 +68,7 @@ pub fn identity(path: &Path) -> Result<FileId, FsError> {
 
 /// The identity of what a path leads to, with its birth.
 pub fn folder_identity(path: &Path) -> Result<FolderIdentity, FsError> {
-    let metadata = look_at(path)?;
+    let metadata = metadata_of(path)?;
     // The same split of the device number as `statx` gives, so that both sides compare equal.
     let device = metadata.dev();
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
@@ -87,7 +87,7 @@ pub fn folder_identity(path: &Path) -> Result<FolderIdentity, FsError> {
 /// may be written by another user, or one of the folders further up be replaced.
 pub(crate) fn read_own(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FsError> {
     for (above, part) in path.ancestors().enumerate() {
-        let metadata = look_at(part)?;
+        let metadata = metadata_of(part)?;
         let is_sticky = metadata.mode() & 0o1000 != 0;
         let others = match above {
             0..=OWN_FOLDERS => 0o022,
@@ -104,7 +104,7 @@ pub(crate) fn read_own(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FsErr
 
 /// Returns true if the target of a path belongs to another user, or may be written by all.
 pub fn belongs_to_others(path: &Path) -> Result<bool, FsError> {
-    Ok(is_others(&look_at(path)?, 0o002))
+    Ok(is_others(&metadata_of(path)?, 0o002))
 }
 
 /// Returns true if another user may change it: its owner, or those whom its mode lets write. Root trusts all files.
@@ -186,18 +186,18 @@ pub fn is_mount_root(path: &Path) -> bool {
     found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
-fn look_at(path: &Path) -> Result<std::fs::Metadata, FsError> {
+fn metadata_of(path: &Path) -> Result<std::fs::Metadata, FsError> {
     std::fs::metadata(path).map_err(|error| FsError::new("look at", path, error))
 }
 
 /// The permission bits of what a path leads to.
 pub fn mode(path: &Path) -> Result<u32, FsError> {
-    Ok(look_at(path)?.mode() & 0o7777)
+    Ok(metadata_of(path)?.mode() & 0o7777)
 }
 
 /// The size of the target of a path, in bytes.
 pub fn size(path: &Path) -> Result<u64, FsError> {
-    Ok(look_at(path)?.len())
+    Ok(metadata_of(path)?.len())
 }
 
 /// Returns true if a path leads to a folder.

@@ -72,7 +72,7 @@ struct EntryStamp {
 }
 
 impl EntryStamp {
-    fn look(folder: BorrowedFd<'_>, path: &CStr) -> Result<Self, Errno> {
+    fn of(folder: BorrowedFd<'_>, path: &CStr) -> Result<Self, Errno> {
         let wanted = crate::stamp::wanted() | rustix::fs::StatxFlags::MODE;
         let found = rustix::fs::statx(folder, path, AtFlags::SYMLINK_NOFOLLOW, wanted)?;
         Ok(Self {
@@ -168,7 +168,7 @@ fn open_top(
     let fail = |errno: Errno| FsError::new("open", &root.path.join(name), errno);
     let path = CString::new(name).map_err(|_| fail(Errno::INVAL))?;
     let top = beneath::open_folder(root.open()?.as_fd(), &path, links).map_err(fail)?;
-    let stamp = EntryStamp::look(top.as_fd(), c".").map_err(fail)?;
+    let stamp = EntryStamp::of(top.as_fd(), c".").map_err(fail)?;
     Ok((top, stamp))
 }
 
@@ -221,7 +221,7 @@ impl Scanner<'_> {
                     self.bounds.max_entries
                 ));
             }
-            let stamp = EntryStamp::look(folder, &name);
+            let stamp = EntryStamp::of(folder, &name);
             let stamp = stamp.map_err(|errno| format!("`{path}` cannot be looked at: {errno}"))?;
             let content = self.content(folder, &name, &path, &stamp)?;
             if content == EntryContent::Folder {
@@ -338,9 +338,8 @@ pub fn unchanged(root: &RootFolder, scans: &[&FolderScan]) -> Vec<bool> {
         return vec![false; scans.len()];
     };
     let look = |scans: &[&FolderScan]| -> Vec<bool> {
-        let same = |entry: &FolderEntry| {
-            EntryStamp::look(root.as_fd(), &entry.location) == Ok(entry.stamp)
-        };
+        let same =
+            |entry: &FolderEntry| EntryStamp::of(root.as_fd(), &entry.location) == Ok(entry.stamp);
         let same_scan = |scan: &&FolderScan| scan.is_settled() && scan.entries.iter().all(same);
         scans.iter().map(same_scan).collect()
     };

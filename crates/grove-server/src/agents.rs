@@ -49,21 +49,21 @@ pub(crate) fn task_argument(description: &str) -> PromptArgument {
 /// Returns the prompt of an agent, exactly as `grove prompt` prints it, and then its task.
 pub(crate) fn get(
     library: &ServedLibrary,
-    look: &Discovery,
+    discovery: &Discovery,
     name: &str,
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
     let task = task(given)?;
-    let make = |look: &Discovery| {
-        let agents = &look.snapshot.agents;
+    let make = |discovery: &Discovery| {
+        let agents = &discovery.snapshot.agents;
         let gone = || PromptError::FileChanged(PathBuf::from(name));
         let at = agents.find(name).map_err(|_| gone())?;
         let agent = agents.all.get(at).ok_or_else(gone)?;
         let options = PromptOptions::default();
-        let made = prompt(&look.snapshot, &look.sources, agent, &options)?;
+        let made = prompt(&discovery.snapshot, &discovery.sources, agent, &options)?;
         Ok::<_, PromptError>((made, agent.description().map(one_line)))
     };
-    let made = library.fresh_from(look, make);
+    let made = library.fresh_from(discovery, make);
     let (made, description) = made.map_err(|error| refusal(&error))?;
     made.write_index().map_err(|error| refusal(&error))?;
     let text = without_controls(&made.prompt.text).into_owned();

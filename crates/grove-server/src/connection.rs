@@ -113,9 +113,9 @@ fn answered(
     answer: impl FnOnce(&Discovery) -> Result<String, String>,
 ) -> Result<String, String> {
     work.done(0, 2);
-    let look = library.discover();
+    let discovery = library.discover();
     work.done(1, 2);
-    let answer = answer(&look);
+    let answer = answer(&discovery);
     work.done(2, 2);
     answer
 }
@@ -168,7 +168,9 @@ impl ServerHandler for ClientConnection {
             tools::SKILL => {
                 self.run(&context, |library, session, work| {
                     let request: tools::SkillRequest = tools::read(arguments)?;
-                    answered(library, work, |look| request.answer(library, look, session))
+                    answered(library, work, |discovery| {
+                        request.answer(library, discovery, session)
+                    })
                 })
                 .await?
             }
@@ -176,10 +178,10 @@ impl ServerHandler for ClientConnection {
                 let client = context.client_info().filter(|_| self.is_beside_host);
                 self.run(&context, move |library, session, work| {
                     let request: tools::SkillsRequest = tools::read(arguments)?;
-                    answered(library, work, |look| {
+                    answered(library, work, |discovery| {
                         let client = client.as_ref().map(|client| client.name.as_str());
-                        let known = library.listed_by(client, look);
-                        request.answer(look, session, known)
+                        let known = library.listed_by(client, discovery);
+                        request.answer(discovery, session, known)
                     })
                 })
                 .await?
@@ -209,9 +211,9 @@ impl ServerHandler for ClientConnection {
     ) -> Result<ListResourcesResult, ErrorData> {
         let after = pages::after(request)?;
         let listing = self.run(&context, move |library, _, work| {
-            let look = library.discover();
-            let paths = library.paths(&look.snapshot);
-            resources::list(&look, &paths, after.as_deref(), work)
+            let discovery = library.discover();
+            let paths = library.paths(&discovery.snapshot);
+            resources::list(&discovery, &paths, after.as_deref(), work)
         });
         let (resources, next_cursor) = listing.await?;
         let mut result = ListResourcesResult::with_all_items(resources);
@@ -278,10 +280,10 @@ impl ServerHandler for ClientConnection {
         let after = pages::after(request)?;
         let client = context.client_info().filter(|_| self.is_beside_host);
         let listing = self.run(&context, move |library, _, _| {
-            let look = library.discover_with_agents();
+            let discovery = library.discover_with_agents();
             let client = client.as_ref().map(|client| client.name.as_str());
-            let called = library.called_in(client, &look);
-            prompts::list(&look.snapshot, &called, after.as_deref())
+            let called = library.called_in(client, &discovery);
+            prompts::list(&discovery.snapshot, &called, after.as_deref())
         });
         let (prompts, next_cursor) = listing.await?;
         let mut result = ListPromptsResult::with_all_items(prompts);

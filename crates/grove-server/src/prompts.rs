@@ -127,8 +127,8 @@ pub(crate) fn get(
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
     if name.starts_with(chains::PREFIX) {
-        let look = library.discover_with_agents();
-        let offered = chains::offered(&look.snapshot.chains);
+        let discovery = library.discover_with_agents();
+        let offered = chains::offered(&discovery.snapshot.chains);
         return match offered.get(name) {
             Some(chain) => chains::get(chain, given),
             None => Err(unknown(name, offered.keys())),
@@ -137,10 +137,10 @@ pub(crate) fn get(
     if !name.starts_with(agents::PREFIX) {
         return of_skill(library, &library.discover(), session, name, given);
     }
-    let look = library.discover_with_agents();
-    let offered = agents::offered(&look.snapshot.agents);
+    let discovery = library.discover_with_agents();
+    let offered = agents::offered(&discovery.snapshot.agents);
     match offered.get(name) {
-        Some(agent) => agents::get(library, &look, &agent.name, given),
+        Some(agent) => agents::get(library, &discovery, &agent.name, given),
         None => Err(unknown(name, offered.keys())),
     }
 }
@@ -159,13 +159,13 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> ErrorData
 /// Returns the text of a skill, through the same activation as `/name arguments`.
 fn of_skill(
     library: &ServedLibrary,
-    look: &Discovery,
+    discovery: &Discovery,
     session: &SessionCell,
     name: &str,
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
     let invalid = |message: String| ErrorData::invalid_params(message, None);
-    let snapshot = &look.snapshot;
+    let snapshot = &discovery.snapshot;
     let all = all(snapshot);
     let offered = all.get(name);
     let skill = offered.and_then(|offered| Some((offered, snapshot.skills.get(offered.skill)?)));
@@ -180,8 +180,9 @@ fn of_skill(
         // A person who calls a skill wants its text, even if the model was given it before.
         again: true,
     };
-    let activate = |look: &Discovery| Disclosure::in_memory(look, session).activate(&call);
-    let activated = library.fresh_from(look, activate);
+    let activate =
+        |discovery: &Discovery| Disclosure::in_memory(discovery, session).activate(&call);
+    let activated = library.fresh_from(discovery, activate);
     let activated = activated.map_err(|error| invalid(explain(&error, name)))?;
     let text = without_controls(&activated.text).into_owned();
     let mut result = GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]);

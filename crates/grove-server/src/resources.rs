@@ -26,7 +26,7 @@ const ATTEMPTS: usize = 3;
 
 /// Returns a page of resources after a skill's path, and the cursor of the next page.
 pub(crate) fn list(
-    look: &Discovery,
+    discovery: &Discovery,
     paths: &SkillPaths,
     after: Option<&str>,
     work: &WorkHandle,
@@ -43,9 +43,9 @@ pub(crate) fn list(
             break;
         };
         last = Some(path);
-        if let Some(skill) = look.snapshot.skills.get(at) {
+        if let Some(skill) = discovery.snapshot.skills.get(at) {
             resources.push(own_file(path, skill));
-            resources.extend(other_files(look, path, skill));
+            resources.extend(other_files(discovery, path, skill));
         }
         work.done(done + 1, of);
     }
@@ -64,8 +64,11 @@ fn own_file(path: &str, skill: &Skill) -> Resource {
 }
 
 /// Returns the files beside a skill's own; a folder that cannot be listed gives none.
-fn other_files(look: &Discovery, path: &str, skill: &Skill) -> Vec<Resource> {
-    let found = look.sources.skills.resources(&look.snapshot, skill);
+fn other_files(discovery: &Discovery, path: &str, skill: &Skill) -> Vec<Resource> {
+    let found = discovery
+        .sources
+        .skills
+        .resources(&discovery.snapshot, skill);
     let names = found.unwrap_or_default().names;
     let files = names.iter().filter(|name| !name.ends_with('/'));
     let name_of = |file: &str| one_line(&format!("{}/{file}", skill.name()));
@@ -122,8 +125,8 @@ fn unknown(uri: &str) -> ErrorData {
 pub(crate) fn read(library: &ServedLibrary, wanted: &str) -> Result<ResourceContents, ErrorData> {
     let unknown = || unknown(wanted);
     for _ in 0..ATTEMPTS {
-        let look = library.discover();
-        let (snapshot, sources) = (&look.snapshot, &look.sources.skills);
+        let discovery = library.discover();
+        let (snapshot, sources) = (&discovery.snapshot, &discovery.sources.skills);
         let paths = library.paths(snapshot);
         let (at, file) = paths.file(wanted).ok_or_else(unknown)?;
         let skill = snapshot.skills.get(at).ok_or_else(unknown)?;

@@ -38,8 +38,8 @@ pub(crate) struct ServedLibrary {
 impl ServedLibrary {
     pub(crate) fn new(live: LiveLibrary) -> Self {
         let subscription = live.subscribe();
-        let look = live.latest_discovery();
-        let seen = SeenDigests::of(&look.snapshot, look.request.parts);
+        let discovery = live.latest_discovery();
+        let seen = SeenDigests::of(&discovery.snapshot, discovery.request.parts);
         let seen = Arc::new(watch::Sender::new(seen));
         changes::follow(subscription, Arc::clone(&seen));
         Self {
@@ -53,9 +53,9 @@ impl ServedLibrary {
 
     /// Looks at the library, and announces a change to those that wait for one.
     pub(crate) fn discover(&self) -> Discovery {
-        let look = self.live.discover();
-        changes::saw(&self.seen, &look.snapshot, look.request.parts);
-        look
+        let discovery = self.live.discover();
+        changes::saw(&self.seen, &discovery.snapshot, discovery.request.parts);
+        discovery
     }
 
     /// Looks at agents and chains too, as do all looks after this; they are left out before since most clients need none.
@@ -70,27 +70,27 @@ impl ServedLibrary {
     /// Runs `act` with a look, and again with a new look while a file turns out to have changed since.
     pub(crate) fn fresh_from<T, E: StaleRead>(
         &self,
-        look: &Discovery,
+        discovery: &Discovery,
         act: impl FnMut(&Discovery) -> Result<T, E>,
     ) -> Result<T, E> {
-        (&self.live).fresh_from(look, act)
+        (&self.live).fresh_from(discovery, act)
     }
 
     /// Returns the skills that match words, listed as in a catalog, the best first, at most `limit`; only those that a
     /// model may have.
-    pub(crate) fn find(&self, look: &Discovery, words: &str, limit: usize) -> String {
+    pub(crate) fn find(&self, discovery: &Discovery, words: &str, limit: usize) -> String {
         let query = SearchQuery {
             text: words,
             limit,
             audience: SearchAudience::Model,
         };
-        let found = locked(&self.searcher).search_in(&mut &self.live, look, &query);
+        let found = locked(&self.searcher).search_in(&mut &self.live, discovery, &query);
         let hits = found.hits.iter();
         let nodes: Vec<DisclosureNode> = hits.map(|hit| DisclosureNode::Skill(hit.skill)).collect();
         if nodes.is_empty() {
             return "No skill matches these words.\n".to_owned();
         }
-        let home = look.world.environment.home.as_deref();
+        let home = discovery.world.environment.home.as_deref();
         let listed = list_children(&found.snapshot, &nodes, home).text;
         if anything_fits(&found.hits) {
             listed
@@ -100,38 +100,38 @@ impl ServedLibrary {
     }
 
     /// Returns the skills that a known host lists to its model itself; none for any other client.
-    pub(crate) fn listed_by(&self, client: Option<&str>, look: &Discovery) -> ListedByHost {
+    pub(crate) fn listed_by(&self, client: Option<&str>, discovery: &Discovery) -> ListedByHost {
         let Some(host) = client.and_then(hosts::by_mcp_client) else {
             return ListedByHost::default();
         };
-        let theirs = self.discover_for_host(&host, look);
+        let theirs = self.discover_for_host(&host, discovery);
         ListedByHost {
-            addresses: host_lists::listed_by_host(&look.snapshot, &theirs, &host),
+            addresses: host_lists::listed_by_host(&discovery.snapshot, &theirs, &host),
             title: host.title,
         }
     }
 
     /// Returns the skills that a person can call by name in a known host without this server; none for any other client.
-    pub(crate) fn called_in(&self, client: Option<&str>, look: &Discovery) -> BTreeSet<usize> {
+    pub(crate) fn called_in(&self, client: Option<&str>, discovery: &Discovery) -> BTreeSet<usize> {
         let host = client.and_then(hosts::by_mcp_client);
         let called = host.map(|host| {
-            let theirs = self.discover_for_host(&host, look);
-            host_lists::called_in_host(&look.snapshot, &theirs)
+            let theirs = self.discover_for_host(&host, discovery);
+            host_lists::called_in_host(&discovery.snapshot, &theirs)
         });
         called.unwrap_or_default()
     }
 
     /// Returns the skills that a host finds in the same folders.
-    fn discover_for_host(&self, host: &Host, look: &Discovery) -> Discovery {
+    fn discover_for_host(&self, host: &Host, discovery: &Discovery) -> Discovery {
         let mut libraries = locked(&self.hosts);
         let library = libraries.entry(host.name.clone()).or_insert_with(|| {
             let request = DiscoveryRequest {
                 view: DiscoveryView::Host(host.name.clone()),
                 ..DiscoveryRequest::default()
             };
-            Library::new((*look.world.environment).clone(), request)
+            Library::new((*discovery.world.environment).clone(), request)
         });
-        library.look()
+        library.discover()
     }
 
     /// Returns the path at which each skill of a snapshot is served.

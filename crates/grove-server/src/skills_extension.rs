@@ -51,8 +51,8 @@ pub(crate) fn list(
         Some(Value::String(cursor)) => Some(pages::parse(cursor)?),
         Some(_) => return Err(ErrorData::invalid_params("`cursor` is not text", None)),
     };
-    let look = library.discover();
-    let paths = library.paths(&look.snapshot);
+    let discovery = library.discover();
+    let paths = library.paths(&discovery.snapshot);
     let (mut skills, mut left_out, mut bytes, mut last) = (Vec::new(), Vec::new(), 0, None);
     let mut rest = paths.after(after.as_deref()).peekable();
     let of = paths.len().min(PAGE);
@@ -64,7 +64,7 @@ pub(crate) fn list(
             break;
         };
         last = Some(path);
-        match entry(&look, path, at, work) {
+        match entry(&discovery, path, at, work) {
             Ok(entry) => {
                 bytes += entry.bytes;
                 skills.push(entry.json);
@@ -96,12 +96,12 @@ pub(crate) fn get(
         None | Some(Value::Null) => return Err(invalid("`uri` is missing".to_owned())),
         Some(_) => return Err(invalid("`uri` is not text".to_owned())),
     };
-    let look = library.discover();
-    let paths = library.paths(&look.snapshot);
+    let discovery = library.discover();
+    let paths = library.paths(&discovery.snapshot);
     let Some((path, at)) = paths.skill(wanted) else {
         return Err(invalid(format!("no skill is served at {wanted}")));
     };
-    let entry = entry(&look, path, at, work)
+    let entry = entry(&discovery, path, at, work)
         .map_err(|why| invalid(format!("no skill is served at {wanted}: {why}")))?;
     let mut result = JsonObject::new();
     result.insert("skill".to_owned(), entry.json);
@@ -122,12 +122,12 @@ struct IndexedSkill {
 }
 
 fn entry(
-    look: &Discovery,
+    discovery: &Discovery,
     path: &str,
     at: usize,
     work: &WorkHandle,
 ) -> Result<IndexedSkill, &'static str> {
-    let (snapshot, sources) = (&look.snapshot, &look.sources.skills);
+    let (snapshot, sources) = (&discovery.snapshot, &discovery.sources.skills);
     let skill = snapshot.skills.get(at).ok_or("it is gone")?;
     let own = sources.read(skill).ok_or("it is changing")?;
     let text = std::str::from_utf8(&own).map_err(|_| "it is not UTF-8")?;

@@ -156,7 +156,7 @@ impl SkillRequest {
     pub(crate) fn answer(
         self,
         library: &ServedLibrary,
-        look: &Discovery,
+        discovery: &Discovery,
         session: &SessionCell,
     ) -> Result<String, String> {
         let searching = matches!(self.action, Some(SkillAction::Search))
@@ -167,7 +167,7 @@ impl SkillRequest {
                 .or(self.name)
                 .ok_or("give a `name`, or a `query` to search for")?;
             let limit = self.limit.unwrap_or(FOUND).clamp(1, MOST_FOUND);
-            return Ok(library.find(look, &words, limit));
+            return Ok(library.find(discovery, &words, limit));
         }
         let name = self.name.ok_or("give the `name` of a skill or group")?;
         // A leading slash is the form in which people call a skill; here the caller is a model, even if it writes one.
@@ -177,7 +177,7 @@ impl SkillRequest {
             ArgumentWords::One(text) if text.is_empty() => Vec::new(),
             ArgumentWords::One(text) => vec![text],
         };
-        let disclosure = Disclosure::in_memory(look, session);
+        let disclosure = Disclosure::in_memory(discovery, session);
         let done = match self.action {
             None | Some(SkillAction::Activate | SkillAction::Search) => {
                 let call = SkillCall {
@@ -185,9 +185,10 @@ impl SkillRequest {
                     words: &words,
                     again: self.again,
                 };
-                let activate =
-                    |look: &Discovery| Disclosure::in_memory(look, session).activate(&call);
-                library.fresh_from(look, activate).map(with_notes)
+                let activate = |discovery: &Discovery| {
+                    Disclosure::in_memory(discovery, session).activate(&call)
+                };
+                library.fresh_from(discovery, activate).map(with_notes)
             }
             Some(SkillAction::Expand) => {
                 let expanded = disclosure.expand(typed);
@@ -223,11 +224,11 @@ impl SkillsRequest {
     /// Returns the catalog of a connection's session, or the changes in it.
     pub(crate) fn answer(
         self,
-        look: &Discovery,
+        discovery: &Discovery,
         session: &SessionCell,
         known: ListedByHost,
     ) -> Result<String, String> {
-        let limits = &look.world.settings.settings.limits;
+        let limits = &discovery.world.settings.settings.limits;
         let asked = CatalogOptions {
             style: CatalogStyle::Names,
             budget: CatalogBudget::chars(limits.prompt_chars.count(), limits.prompt_skills.count()),
@@ -235,7 +236,7 @@ impl SkillsRequest {
             exact: None,
             exclude: known.addresses,
         };
-        let told = Disclosure::in_memory(look, session).catalog(&asked);
+        let told = Disclosure::in_memory(discovery, session).catalog(&asked);
         let told = told.map_err(|error| explain(&error, ""))?;
         let whole = match told.catalog.text.as_str() {
             "" => "There are no skills in the catalog.\n",
@@ -244,7 +245,7 @@ impl SkillsRequest {
         let digest = &told.catalog.digest;
         let mut text = match self.since {
             None => whole.to_owned(),
-            Some(since) => match told.since(&since, &asked, look) {
+            Some(since) => match told.since(&since, &asked, discovery) {
                 Some(changes) if changes.is_empty() => {
                     return Ok(format!(
                         "Nothing has changed in the catalog.\ncatalog digest: {digest}\n"

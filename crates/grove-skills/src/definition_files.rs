@@ -154,7 +154,7 @@ struct DefinitionRootMemory<P> {
     /// The files by path, in the version that was read.
     files: BTreeMap<String, KnownDefinitionFile<P>>,
     /// The way it was looked at; `problems` and `limits` were in the way.
-    look: RootReadOptions,
+    options: RootReadOptions,
     problems: Vec<WalkProblem>,
     limits: LimitsHit,
     /// The folders that were opened, by path below the root.
@@ -200,7 +200,7 @@ impl<P: Definition + Clone + Send + Sync> DefinitionFileKind<P> {
         let mut roots = Vec::with_capacity(planned.len());
         for planned in &planned {
             let inner = roots_in(planned, &all);
-            let look = RootReadOptions {
+            let options = RootReadOptions {
                 is_shared: !inner.is_empty() || is_shared(planned),
                 planned: planned.clone(),
                 inner,
@@ -208,7 +208,7 @@ impl<P: Definition + Clone + Send + Sync> DefinitionFileKind<P> {
             };
             let key = (planned.root.path.clone(), planned.files.is_some());
             let last = known.as_mut().and_then(|known| known.remove(&key));
-            let (found, remembered) = self.discover_in_root(look, last, memory.is_some());
+            let (found, remembered) = self.discover_in_root(options, last, memory.is_some());
             roots.push(found);
             if let (Some(memory), Some(root)) = (memory.as_deref_mut(), remembered) {
                 memory.roots.insert(key, root);
@@ -277,13 +277,13 @@ impl<P: Definition + Clone + Send + Sync> DefinitionFileKind<P> {
         bounds: &ReadBounds,
         findings: fn(&P) -> Vec<String>,
     ) -> Vec<SeenDefinitionFile> {
-        let look = RootReadOptions {
+        let options = RootReadOptions {
             planned: planned.clone(),
             inner: inner.to_vec(),
             is_shared: !inner.is_empty(),
             bounds: *bounds,
         };
-        let (found, _) = self.discover_in_root(look, None, false);
+        let (found, _) = self.discover_in_root(options, None, false);
         let mut seen = Vec::new();
         for candidate in &found.candidates {
             if let Ok(content) = &candidate.content {
@@ -315,29 +315,29 @@ impl<P: Definition + Clone + Send + Sync> DefinitionFileKind<P> {
     /// Looks in one root; gives back what was found the last time if nothing changed, and what is to be remembered.
     fn discover_in_root(
         &self,
-        look: RootReadOptions,
+        root_options: RootReadOptions,
         last: Option<DefinitionRootMemory<P>>,
         remembers: bool,
     ) -> (Arc<DefinitionsOfRoot<P>>, Option<DefinitionRootMemory<P>>) {
-        let planned = &look.planned;
+        let planned = &root_options.planned;
         let path = &planned.root.path;
-        let not_in: Vec<&str> = look.inner.iter().map(String::as_str).collect();
-        let (never, foreign): (&[&str], &[&str]) = match look.bounds.folders {
+        let not_in: Vec<&str> = root_options.inner.iter().map(String::as_str).collect();
+        let (never, foreign): (&[&str], &[&str]) = match root_options.bounds.folders {
             FoldersEntered::Grove => (&NEVER, &FOREIGN),
             FoldersEntered::Visible | FoldersEntered::All => (&[], &[]),
         };
         let options = DocumentOptions {
             links: planned.links(),
             wanted: (self.wanted)(planned.format),
-            hidden: look.bounds.folders == FoldersEntered::All,
+            hidden: root_options.bounds.folders == FoldersEntered::All,
             never,
             foreign,
             not_in: &not_in,
-            max_depth: look.bounds.max_depth,
+            max_depth: root_options.bounds.max_depth,
             max_folders: MAX_FOLDERS,
             max_entries: MAX_ENTRIES,
             max_files: MAX_FILES,
-            max_bytes: look.bounds.max_bytes,
+            max_bytes: root_options.bounds.max_bytes,
         };
         let reader = ContentReader {
             kind: self,
@@ -362,7 +362,7 @@ impl<P: Definition + Clone + Send + Sync> DefinitionFileKind<P> {
         };
         if last
             .as_ref()
-            .is_some_and(|last| last.is_met_again(&look, &walk))
+            .is_some_and(|last| last.is_met_again(&root_options, &walk))
             && let Some(last) = last
         {
             let folders = walk.folders;
@@ -385,9 +385,9 @@ impl<P: Definition + Clone + Send + Sync> DefinitionFileKind<P> {
         diagnostics.extend(self.limit_findings(path, &limits, &options));
         let (found, left_out): (Vec<_>, Vec<_>) = found
             .into_iter()
-            .partition(|document| (self.counts)(document, planned.format, look.is_shared));
+            .partition(|document| (self.counts)(document, planned.format, root_options.is_shared));
         diagnostics.extend(left_out.iter().filter_map(|document| {
-            let finding = (self.left_out)(document, look.is_shared)?;
+            let finding = (self.left_out)(document, root_options.is_shared)?;
             Some(finding.in_file(&path.join(&document.path)))
         }));
         let read = found.iter().filter_map(|it| it.content.as_ref().ok());
@@ -404,7 +404,7 @@ impl<P: Definition + Clone + Send + Sync> DefinitionFileKind<P> {
         });
         let memory = files.map(|files| DefinitionRootMemory {
             files,
-            look,
+            options: root_options,
             problems,
             limits,
             folders,
@@ -545,7 +545,7 @@ impl<P> DefinitionRootMemory<P> {
     /// Returns true if a walk met the same files, unchanged, at the same paths and nothing else.
     fn is_met_again(
         &self,
-        look: &RootReadOptions,
+        options: &RootReadOptions,
         walk: &Documents<Arc<DefinitionFileContent<P>>>,
     ) -> bool {
         let is_known = |document: &DefinitionFile<P>| {
@@ -556,7 +556,7 @@ impl<P> DefinitionRootMemory<P> {
                     && document.stamp == Some(known.stamp)
             })
         };
-        self.look == *look
+        self.options == *options
             && self.problems == walk.problems
             && self.limits == walk.limits
             && self.files.len() == walk.found.len()

@@ -176,7 +176,7 @@ impl StaleRead for DisclosureError {
 /// One conversation about what a look gave.
 #[derive(Debug)]
 pub struct Disclosure<'a> {
-    look: &'a Discovery,
+    discovery: &'a Discovery,
     session: SessionPlace<'a>,
 }
 
@@ -193,20 +193,20 @@ enum SessionPlace<'a> {
 
 impl<'a> Disclosure<'a> {
     /// A conversation that is remembered in a file, or not at all.
-    pub fn new(look: &'a Discovery, session: Option<&'a Path>) -> Self {
+    pub fn new(discovery: &'a Discovery, session: Option<&'a Path>) -> Self {
         let session = session.map_or(SessionPlace::Nowhere, SessionPlace::File);
-        Self { look, session }
+        Self { discovery, session }
     }
 
     /// A conversation that is remembered as long as the caller keeps the cell.
-    pub fn in_memory(look: &'a Discovery, session: &'a SessionCell) -> Self {
+    pub fn in_memory(discovery: &'a Discovery, session: &'a SessionCell) -> Self {
         let session = SessionPlace::Memory(session);
-        Self { look, session }
+        Self { discovery, session }
     }
 
     /// Activates a skill or group. A file that changed since the look is an error, and another look may help.
     pub fn activate(&self, call: &SkillCall<'_>) -> Result<ActivationResult, DisclosureError> {
-        let snapshot = &self.look.snapshot;
+        let snapshot = &self.discovery.snapshot;
         let target = target(snapshot, call.typed)?;
         let length = call.words.iter().map(String::len).sum();
         if length > MAX_ARGUMENTS {
@@ -220,7 +220,7 @@ impl<'a> Disclosure<'a> {
 
     /// Puts a node's children in its place.
     pub fn expand(&self, typed: &str) -> Result<ExpansionResult, DisclosureError> {
-        let snapshot = &self.look.snapshot;
+        let snapshot = &self.discovery.snapshot;
         let target = target(snapshot, typed)?;
         self.expand_node(snapshot, target.node)
     }
@@ -229,7 +229,7 @@ impl<'a> Disclosure<'a> {
     ///
     /// A key of the session is taken as it is: its node may be gone.
     pub fn collapse(&self, typed: &str) -> Result<CollapseResult, DisclosureError> {
-        let snapshot = &self.look.snapshot;
+        let snapshot = &self.discovery.snapshot;
         let (done, _) = self.with_session(snapshot, |session| {
             let key = if session.expanded().iter().any(|key| key == typed) {
                 typed.to_owned()
@@ -249,11 +249,11 @@ impl<'a> Disclosure<'a> {
     /// Returns true if the folder of a project whose changes are followed is still the one that was granted.
     fn is_still_granted(&self, snapshot: &Snapshot, skill: &Skill) -> bool {
         let is_followed = |root: &&Root| {
-            let is_own = self.look.request.view == DiscoveryView::Own;
+            let is_own = self.discovery.request.view == DiscoveryView::Own;
             is_own && root.source == RootSource::Project && root.trust == RootTrust::Trusted
         };
         let root = snapshot.root_of(skill).filter(is_followed);
-        root.is_none_or(|root| self.look.world.trust_of(&root.path).grant.is_some())
+        root.is_none_or(|root| self.discovery.world.trust_of(&root.path).grant.is_some())
     }
 
     fn activate_skill(
@@ -266,12 +266,12 @@ impl<'a> Disclosure<'a> {
         let unsteady = |location: &Path| DisclosureError::FileChanged(location.to_path_buf());
         let location = DisclosureNode::Skill(at).location(snapshot);
         let skill = snapshot.skills.get(at).ok_or_else(|| unsteady(&location))?;
-        let source = self.look.sources.skills.read_text(skill);
+        let source = self.discovery.sources.skills.read_text(skill);
         let source = source.ok_or_else(|| unsteady(&location))?;
         let body = source.get(skill.content.parsed().body_offset..);
         let body = body.ok_or_else(|| unsteady(&location))?;
         // The text leads to the files beside it, so they have to be what was trusted as well.
-        let files = &self.look.sources.skills;
+        let files = &self.discovery.sources.skills;
         if !files.folder_is_as_judged(snapshot, skill) || !self.is_still_granted(snapshot, skill) {
             return Err(unsteady(&location));
         }
@@ -283,7 +283,7 @@ impl<'a> Disclosure<'a> {
             resources: &resources,
             words: call.words,
             caller,
-            home: self.look.world.environment.home.as_deref(),
+            home: self.discovery.world.environment.home.as_deref(),
         };
         let prepared = prepare(snapshot, at, &material).map_err(|why| match why {
             NotPrepared::NoSkill => unsteady(&location),
@@ -305,7 +305,7 @@ impl<'a> Disclosure<'a> {
         diagnostics.extend(findings);
         let already_active = done == ActivateOutcome::Already && !call.again;
         if !already_active {
-            let environment = &self.look.world.environment;
+            let environment = &self.discovery.world.environment;
             diagnostics.extend(usage::remember(environment, &location, seconds()));
         }
         Ok(ActivationResult {
@@ -367,7 +367,7 @@ impl<'a> Disclosure<'a> {
         let Some(skill) = snapshot.skills.get(at) else {
             return Default::default();
         };
-        match self.look.sources.skills.resources(snapshot, skill) {
+        match self.discovery.sources.skills.resources(snapshot, skill) {
             Ok(found) => {
                 let location = snapshot.location(&skill.place);
                 let findings = twin_findings(&found.names, &location);
@@ -397,7 +397,7 @@ impl<'a> Disclosure<'a> {
                 ExpandOutcome::Full => Err(DisclosureError::Full("expanded entries")),
                 done => Ok((done, session.expanded().to_vec())),
             })?;
-        let home = self.look.world.environment.home.as_deref();
+        let home = self.discovery.world.environment.home.as_deref();
         let listed = list_children(snapshot, &node.children(snapshot), home);
         Ok(ExpansionResult {
             snapshot: Arc::clone(snapshot),
@@ -450,12 +450,12 @@ impl<'a> Disclosure<'a> {
 
     /// A new session: the pinned skills and the usage are taken now and stay.
     fn begin(&self, snapshot: &Snapshot) -> (DisclosureSession, Option<Diagnostic>) {
-        let environment = &self.look.world.environment;
+        let environment = &self.discovery.world.environment;
         let (usage, finding) = usage::scores(environment, snapshot, seconds());
         let session = DisclosureSession::new(FrozenInputs {
-            pinned: self.look.world.settings.settings.pinned.value.clone(),
+            pinned: self.discovery.world.settings.settings.pinned.value.clone(),
             usage,
-            names: self.look.request.names.clone(),
+            names: self.discovery.request.names.clone(),
         });
         (session, finding)
     }

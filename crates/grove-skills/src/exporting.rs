@@ -127,7 +127,7 @@ pub enum ExportError {
 /// Exports the chosen agents; the caller leaves out those that are the host's own already. A file that is there is kept
 /// in the recording before it is changed.
 pub fn export(
-    look: &Discovery,
+    discovery: &Discovery,
     chosen: &[&Agent],
     theirs: &Agents,
     request: &ExportRequest,
@@ -136,7 +136,7 @@ pub fn export(
     let unknown = || ExportError::UnknownHost(request.host.clone());
     let host = hosts::by_name(&request.host).ok_or_else(unknown)?;
     let rules = AgentRules::by_name(&request.host).ok_or_else(unknown)?;
-    let limits = &look.world.settings.settings.limits;
+    let limits = &discovery.world.settings.settings.limits;
     let job = ExportJob {
         title: &host.title,
         rules: &rules,
@@ -145,15 +145,26 @@ pub fn export(
     };
     let mut exported = ExportResult::default();
     let mut target = ExportTarget::new(&request.out, &rules.export);
-    let (all_skills, files) = look.sources.all_skills(&look.snapshot);
+    let (all_skills, files) = discovery.sources.all_skills(&discovery.snapshot);
     let mut skills = SkillSet::new(files, all_skills, &rules.export);
     for agent in chosen {
-        one(look, agent, &job, &mut skills, &mut target, &mut exported)?;
+        one(
+            discovery,
+            agent,
+            &job,
+            &mut skills,
+            &mut target,
+            &mut exported,
+        )?;
     }
     skills.put(&mut target, &mut exported.diagnostics)?;
     let held = UnusableAddresses {
         agents: if request.is_whole {
-            left_out::say(&look.snapshot.agents, theirs, &mut exported.diagnostics)
+            left_out::say(
+                &discovery.snapshot.agents,
+                theirs,
+                &mut exported.diagnostics,
+            )
         } else {
             BTreeSet::new()
         },
@@ -165,14 +176,14 @@ pub fn export(
 }
 
 fn one(
-    look: &Discovery,
+    discovery: &Discovery,
     agent: &Agent,
     job: &ExportJob<'_>,
     skills: &mut SkillSet<'_>,
     target: &mut ExportTarget,
     exported: &mut ExportResult,
 ) -> Result<(), ExportError> {
-    let (agents, sources) = (&look.snapshot.agents, &look.sources);
+    let (agents, sources) = (&discovery.snapshot.agents, &discovery.sources);
     let location = agents.location(agent);
     let unsteady = || PromptError::FileChanged(location.clone());
     let text = sources.agents.read(agent).ok_or_else(unsteady)?;
@@ -180,7 +191,7 @@ fn one(
     let own = prompts::own_of(agent, format, &location, &text).ok_or_else(unsteady)?;
     let file = own.agent;
     // Each agent chooses as it does for its prompt; a skill is exported once for all agents.
-    let (offered, files) = sources.skills_with(&look.snapshot, sources.skill_path(&location));
+    let (offered, files) = sources.skills_with(&discovery.snapshot, sources.skill_path(&location));
     let mut chosen = prompts::choose(offered, files, sources, (agent, None), &location);
     skills.name_among_all(offered, &mut chosen);
     for at in &mut chosen.skills {

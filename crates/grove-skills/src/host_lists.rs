@@ -12,27 +12,27 @@ use grove_spec::{Code, quoted_frontmatter};
 use crate::library::Discovery;
 
 /// The list of skills that a host gives its model, from a look by the host's rules.
-pub fn listing(look: &Discovery, host: &Host, window: Option<usize>) -> HostListing {
-    let environment = &look.world.environment;
+pub fn listing(discovery: &Discovery, host: &Host, window: Option<usize>) -> HostListing {
+    let environment = &discovery.world.environment;
     let options = ListingOptions {
         home: environment.home.clone(),
         working: environment.working.clone(),
         window_tokens: window.map(|tokens| tokens as u64),
-        bodies: bodies(look, host),
+        bodies: bodies(discovery, host),
     };
-    host_listing::render(&look.snapshot, host, &options)
+    host_listing::render(&discovery.snapshot, host, &options)
 }
 
 /// The bodies of skills from which the host makes up a description.
-fn bodies(look: &Discovery, host: &Host) -> BTreeMap<usize, String> {
+fn bodies(discovery: &Discovery, host: &Host) -> BTreeMap<usize, String> {
     if host.identity.missing_description != MissingDescription::Fallback {
         return BTreeMap::new();
     }
-    let told = look.snapshot.skills.iter().enumerate();
+    let told = discovery.snapshot.skills.iter().enumerate();
     told.filter(|(_, skill)| skill.state.is_listed() && skill.model_invocable())
         .filter_map(|(index, skill)| {
             let is_asked = skill.description().is_none() || may_be_unread(skill, host);
-            let bytes = is_asked.then(|| look.sources.skills.read(skill))??;
+            let bytes = is_asked.then(|| discovery.sources.skills.read(skill))??;
             let own = skill.content.parsed().body_offset;
             let start = match skill.description() {
                 None => own,

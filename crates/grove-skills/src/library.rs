@@ -97,7 +97,7 @@ pub trait Rediscover {
 
 impl Rediscover for Library {
     fn rediscover(&mut self) -> Discovery {
-        self.look()
+        self.discover()
     }
 
     fn forget_files(&mut self) {
@@ -151,7 +151,7 @@ struct RootMemory {
 /// The last look with the inputs that decide whether it still holds.
 #[derive(Debug)]
 struct PublishedDiscovery {
-    discover: Discovery,
+    discovery: Discovery,
     skills: SkillInputs,
     agents: Option<(FoundDefinitions<agent::ParsedAgent>, LoadedOverrides)>,
     chains: Option<FoundDefinitions<chain::ParsedChain>>,
@@ -199,7 +199,7 @@ impl Library {
 
     /// The last look, if there was one.
     pub fn last_discovery(&self) -> Option<&Discovery> {
-        self.last.as_ref().map(|last| &last.discover)
+        self.last.as_ref().map(|last| &last.discovery)
     }
 
     /// The memory of the files of agents, and of those of chains.
@@ -240,11 +240,11 @@ impl Library {
 
     /// Looks, and gives the snapshot alone.
     pub fn load(&mut self) -> Arc<Snapshot> {
-        self.look().snapshot
+        self.discover().snapshot
     }
 
     /// Looks at everything that is asked for, and publishes what there is; the same snapshot when nothing changed.
-    pub fn look(&mut self) -> Discovery {
+    pub fn discover(&mut self) -> Discovery {
         self.grants = self.grants.for_next_look();
         let grants = self.grants.clone();
         let world = Arc::new(World::find_with(&self.environment, &self.request, grants));
@@ -273,7 +273,7 @@ impl Library {
         let last = self.last.take();
         let same_skills = last.as_ref().filter(|last| last.skills.is_same(&skills));
         let same_agents =
-            |last: &&PublishedDiscovery| Arc::ptr_eq(&last.discover.snapshot.agents, &agents);
+            |last: &&PublishedDiscovery| Arc::ptr_eq(&last.discovery.snapshot.agents, &agents);
         let same_chains = |last: &&PublishedDiscovery| match (&last.chains, &found_chains) {
             (Some(before), Some(now)) => before.is_same(now),
             (before, now) => before.is_none() && now.is_none(),
@@ -281,10 +281,10 @@ impl Library {
         let kept_chains = found_chains.clone().filter(|_| remembers);
         let same = same_skills.filter(same_agents).filter(same_chains);
         let snapshot = if let Some(last) = same {
-            Arc::clone(&last.discover.snapshot)
+            Arc::clone(&last.discovery.snapshot)
         } else {
             let snapshot = match same_skills {
-                Some(last) => (*last.discover.snapshot).clone(),
+                Some(last) => (*last.discovery.snapshot).clone(),
                 None => skills.resolve(),
             };
             let mut chains = Chains::default();
@@ -297,10 +297,10 @@ impl Library {
             let mut snapshot = snapshot.with_agents_and_chains(agents, Arc::new(chains));
             snapshot.version = match &last {
                 None => 1,
-                Some(last) if last.discover.snapshot.digest == snapshot.digest => {
-                    last.discover.snapshot.version
+                Some(last) if last.discovery.snapshot.digest == snapshot.digest => {
+                    last.discovery.snapshot.version
                 }
-                Some(last) => last.discover.snapshot.version + 1,
+                Some(last) => last.discovery.snapshot.version + 1,
             };
             Arc::new(snapshot)
         };
@@ -311,19 +311,19 @@ impl Library {
         if parts.skills && parts.agents {
             sources = sources.for_prompts(brought, widened);
         }
-        let look = Discovery {
+        let discovery = Discovery {
             request: Arc::clone(&self.request),
             world,
             snapshot,
             sources: Arc::new(sources),
         };
         self.last = Some(PublishedDiscovery {
-            discover: look.clone(),
+            discovery: discovery.clone(),
             skills,
             agents: found_agents,
             chains: kept_chains,
         });
-        look
+        discovery
     }
 
     /// All roots of skills that would be looked in, those that are not there included.
@@ -359,7 +359,7 @@ impl Library {
     ) {
         let last = self.last.as_ref();
         let Some((found, overrides)) = found else {
-            let none = last.map(|last| Arc::clone(&last.discover.snapshot.agents));
+            let none = last.map(|last| Arc::clone(&last.discovery.snapshot.agents));
             return (none.unwrap_or_default(), None);
         };
         if let Some(last) = last
@@ -368,7 +368,7 @@ impl Library {
             && *laid == overrides
         {
             return (
-                Arc::clone(&last.discover.snapshot.agents),
+                Arc::clone(&last.discovery.snapshot.agents),
                 Some((found, overrides)),
             );
         }

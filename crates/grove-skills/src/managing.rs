@@ -97,7 +97,7 @@ pub struct RenameRequest<'a> {
 /// The parts of renaming and deleting files that differ between skills, agents and chains.
 trait ManagedEntry: Entry {
     /// All of its kind.
-    fn all(look: &Discovery) -> Entries<'_, Self>;
+    fn all(discovery: &Discovery) -> Entries<'_, Self>;
 
     /// The bytes of its file if it is still the one that was judged.
     fn bytes(&self, sources: &Sources) -> Option<Vec<u8>>;
@@ -140,8 +140,8 @@ trait ManagedEntry: Entry {
     /// The files of its kind.
     fn own_files(manager: &Manager) -> OwnFiles<'_, Self> {
         OwnFiles {
-            found: Self::all(&manager.look),
-            sources: &manager.look.sources,
+            found: Self::all(&manager.discovery),
+            sources: &manager.discovery.sources,
             recording: &manager.recording,
         }
     }
@@ -152,7 +152,7 @@ trait ManagedEntry: Entry {
 pub struct Manager {
     library: Library,
     /// The present state; it is looked at again after every change.
-    look: Discovery,
+    discovery: Discovery,
     /// The recording that keeps files before they are changed.
     recording: Arc<UndoRecording>,
     _lock: Lock,
@@ -172,7 +172,7 @@ impl Manager {
         };
         let mut library = Library::new(environment.clone(), request);
         Ok(Self {
-            look: library.look(),
+            discovery: library.discover(),
             library,
             recording: Arc::new(UndoRecording::new(Some(&environment.state), command)),
             _lock: lock,
@@ -180,11 +180,11 @@ impl Manager {
     }
 
     fn agents(&self) -> &Agents {
-        &self.look.snapshot.agents
+        &self.discovery.snapshot.agents
     }
 
     fn chains(&self) -> &Chains {
-        &self.look.snapshot.chains
+        &self.discovery.snapshot.chains
     }
 
     /// Refuses a name that a skill of the scope has, or an agent or a chain, but for the one in a file.
@@ -198,7 +198,7 @@ impl Manager {
         let (agents, chains) = (self.agents(), self.chains());
         let agent = agents.entries().in_scope(name, scope);
         let chain = chains.entries().in_scope(name, scope);
-        let skills = self.look.snapshot.entries();
+        let skills = self.discovery.snapshot.entries();
         let files = match kind {
             EntryKind::Skills => [
                 skills
@@ -229,13 +229,13 @@ impl Manager {
     fn new_file(&self, scope: LayerScope, below: &Path) -> Result<WritePlace, ManageError> {
         match scope {
             LayerScope::User => {
-                let environment = &self.look.world.environment;
+                let environment = &self.discovery.world.environment;
                 let home = environment.home.as_ref();
                 let home = home.ok_or_else(|| ManageError::no_home(&environment.why_no_home()))?;
                 Ok(WritePlace::of_user(&self.recording, home.join(below)))
             }
             LayerScope::Project => {
-                let project = &self.look.world.project;
+                let project = &self.discovery.world.project;
                 let root = project.root.as_ref();
                 let root = root.filter(|root| project.folders.contains(root));
                 let root = root.map(PathBuf::as_path).or_else(|| project.outermost());
@@ -355,7 +355,7 @@ impl Manager {
             before: before.map(str::as_bytes),
             after: Some(after.as_bytes()),
         };
-        let _ = trusting::keep_written(&self.look.world.environment, &written);
+        let _ = trusting::keep_written(&self.discovery.world.environment, &written);
     }
 
     fn report<E: ManagedEntry>(
@@ -366,7 +366,7 @@ impl Manager {
         changed: bool,
         mut warnings: Vec<Diagnostic>,
     ) -> ChangeReport {
-        self.look = self.library.look();
+        self.discovery = self.library.discover();
         let files = E::own_files(self);
         let mut all = files.found.all.iter();
         let one = all.find(|one| files.location(one) == file);
@@ -394,7 +394,7 @@ impl Manager {
 
     /// Findings about what still names an agent that was renamed or deleted.
     fn still_naming_agent(&self, name: &str) -> Vec<Diagnostic> {
-        let laid = agent_overrides::find(&self.look.world, &DiscoveryView::Own);
+        let laid = agent_overrides::find(&self.discovery.world, &DiscoveryView::Own);
         let overrides = laid.layers.iter().flat_map(|layer| &layer.overrides.agents);
         let mut left: Vec<Diagnostic> = overrides
             .filter(|said| said.agent == name)
@@ -437,7 +437,7 @@ impl Manager {
         let others = others.filter_map(|agent| agent.file()?.model.as_deref());
         let named = file.model.iter().chain(&file.fallback_models);
         doubts.extend(named.filter_map(|model| models::unknown(model, others.clone())));
-        doubts.extend(prompt::choose(&self.look.snapshot, &file.skills).warnings);
+        doubts.extend(prompt::choose(&self.discovery.snapshot, &file.skills).warnings);
         for doubt in &mut doubts {
             doubt.file.get_or_insert_with(|| location.to_path_buf());
         }

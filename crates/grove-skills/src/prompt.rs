@@ -118,10 +118,10 @@ pub struct PromptPlace<'a> {
 }
 
 impl<'a> From<&'a Discovery> for PromptPlace<'a> {
-    fn from(look: &'a Discovery) -> Self {
+    fn from(discovery: &'a Discovery) -> Self {
         Self {
-            snapshot: &look.snapshot,
-            sources: &look.sources,
+            snapshot: &discovery.snapshot,
+            sources: &discovery.sources,
         }
     }
 }

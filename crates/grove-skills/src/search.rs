@@ -56,18 +56,18 @@ pub struct Searcher {
 impl Searcher {
     /// Looks, and searches what was found.
     pub fn search(&mut self, library: &mut Library, query: &SearchQuery<'_>) -> SearchResult {
-        let look = library.look();
-        self.search_in(library, &look, query)
+        let discovery = library.discover();
+        self.search_in(library, &discovery, query)
     }
 
     /// Searches the result of a look of the library; looks again when files changed since.
     pub fn search_in(
         &mut self,
         library: &mut impl Rediscover,
-        look: &Discovery,
+        discovery: &Discovery,
         query: &SearchQuery<'_>,
     ) -> SearchResult {
-        let (snapshot, hits, diagnostics) = self.steady(library, look, |snapshot, index| {
+        let (snapshot, hits, diagnostics) = self.steady(library, discovery, |snapshot, index| {
             search::search(snapshot, index, query)
         });
         SearchResult {
@@ -81,9 +81,9 @@ impl Searcher {
     pub fn confusable_in(
         &mut self,
         library: &mut Library,
-        look: &Discovery,
+        discovery: &Discovery,
     ) -> (Arc<Snapshot>, ConfusableSkills, Vec<Diagnostic>) {
-        self.steady(library, look, |snapshot, index| {
+        self.steady(library, discovery, |snapshot, index| {
             confusable::find(snapshot, index)
         })
     }
@@ -97,39 +97,39 @@ impl Searcher {
     fn steady<T: Default>(
         &mut self,
         library: &mut impl Rediscover,
-        look: &Discovery,
+        discovery: &Discovery,
         ask: impl Fn(&Snapshot, &SearchIndex) -> Result<T, DamagedIndex>,
     ) -> (Arc<Snapshot>, T, Vec<Diagnostic>) {
-        let mut look = look.clone();
+        let mut discovery = discovery.clone();
         let mut all = Vec::new();
         for attempt in 1..=ATTEMPTS {
             let last = attempt == ATTEMPTS;
-            let ask = |index: &SearchIndex| ask(&look.snapshot, index);
-            let (answer, diagnostics) = self.with_index(&look, last, ask);
+            let ask = |index: &SearchIndex| ask(&discovery.snapshot, index);
+            let (answer, diagnostics) = self.with_index(&discovery, last, ask);
             all.extend(diagnostics);
             if let Some(answer) = answer {
-                return (look.snapshot, answer, all);
+                return (discovery.snapshot, answer, all);
             }
             if !last {
                 library.forget_files();
-                look = library.rediscover();
+                discovery = library.rediscover();
             }
         }
-        (look.snapshot, T::default(), all)
+        (discovery.snapshot, T::default(), all)
     }
 
     /// Asks the index of a snapshot; one that turns out to be damaged is made anew, once. Nothing is given when
     /// files changed and this is not the last attempt.
     fn with_index<T>(
         &mut self,
-        look: &Discovery,
+        discovery: &Discovery,
         last: bool,
         ask: impl Fn(&SearchIndex) -> Result<T, DamagedIndex>,
     ) -> (Option<T>, Vec<Diagnostic>) {
         let mut diagnostics = Vec::new();
         self.read = 0;
-        let snapshot = &look.snapshot;
-        let file = index_file::path(look);
+        let snapshot = &discovery.snapshot;
+        let file = index_file::path(discovery);
         let holds = |index: &SearchIndex| index.digest() == digest_of(snapshot);
         if !self.index.as_ref().is_some_and(holds) {
             let (stored, damaged) = index_file::open(file.as_deref());
@@ -148,7 +148,7 @@ impl Searcher {
             diagnostics.push(rebuilt(file.as_deref()));
             self.index = None;
         }
-        let made = indexing::make(look, self.index.as_ref());
+        let made = indexing::make(discovery, self.index.as_ref());
         self.read = made.read;
         if !made.changed.is_empty() && !last {
             return (None, diagnostics);

@@ -38,7 +38,7 @@ pub(crate) struct Cli {
     pub(crate) command: Option<CliCommand>,
     /// For `grove` alone.
     #[command(flatten)]
-    pub(crate) look: DiscoveryArgs,
+    pub(crate) discovery: DiscoveryArgs,
 }
 
 /// Where to look and how to print; on every command that looks at skills.
@@ -99,7 +99,7 @@ pub(crate) enum CliCommand {
         /// Its name, id, or id@root
         name: String,
         #[command(flatten)]
-        look: DiscoveryArgs,
+        discovery: DiscoveryArgs,
     },
     /// Serve skills and agents to a host over MCP, on stdin and stdout or over HTTP
     Mcp(Box<McpArgs>),
@@ -156,12 +156,12 @@ pub(crate) enum CliCommand {
     /// Check the installation: what was found and what needs attention
     Doctor {
         #[command(flatten)]
-        look: DiscoveryArgs,
+        discovery: DiscoveryArgs,
     },
     /// Print the current skills and then every change, one line of JSON each, until interrupted
     Watch {
         #[command(flatten)]
-        look: DiscoveryArgs,
+        discovery: DiscoveryArgs,
     },
     /// Show the settings in force and where each one comes from
     Config {
@@ -199,7 +199,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, requires = "paths")]
     pub(crate) fix: bool,
     #[command(flatten)]
-    pub(crate) look: DiscoveryArgs,
+    pub(crate) discovery: DiscoveryArgs,
     #[command(flatten)]
     pub(crate) only: FindingFilter,
 }
@@ -219,7 +219,7 @@ pub(crate) struct TryArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CatalogArgs {
     #[command(flatten)]
-    pub(crate) look: DiscoveryArgs,
+    pub(crate) discovery: DiscoveryArgs,
     /// At most this many characters, or tokens with --tokens
     #[arg(long, value_name = "CHARS", conflicts_with = "host")]
     pub(crate) budget: Option<usize>,
@@ -274,7 +274,7 @@ pub(crate) enum SkillsCommand {
     /// List every skill with its state
     List {
         #[command(flatten)]
-        look: DiscoveryArgs,
+        discovery: DiscoveryArgs,
         /// Only skills in this state (repeatable)
         #[arg(long = "state", value_name = "STATE")]
         states: Vec<String>,
@@ -287,12 +287,12 @@ pub(crate) enum SkillsCommand {
         /// Its name, id, or id@root
         name: String,
         #[command(flatten)]
-        look: DiscoveryArgs,
+        discovery: DiscoveryArgs,
     },
     /// List everything that needs attention, by kind; exits 1 if there is anything
     Check {
         #[command(flatten)]
-        look: DiscoveryArgs,
+        discovery: DiscoveryArgs,
         #[command(flatten)]
         only: FindingFilter,
     },
@@ -301,12 +301,12 @@ pub(crate) enum SkillsCommand {
     /// Find skills that a model would confuse and skills that match everything, and say what to change
     Confusable {
         #[command(flatten)]
-        look: DiscoveryArgs,
+        discovery: DiscoveryArgs,
     },
     /// List the folders that are searched, the strongest first
     Roots {
         #[command(flatten)]
-        look: DiscoveryArgs,
+        discovery: DiscoveryArgs,
     },
     /// Print a skill's instructions as a model should read them, or the skills of a group or branch
     Activate {
@@ -369,7 +369,7 @@ pub(crate) struct PromptArgs {
     #[arg(long, value_name = "RUN", conflicts_with_all = ["agent", "roots", "all", "budget", "base", "explain"])]
     pub(crate) run: Option<String>,
     #[command(flatten)]
-    pub(crate) look: AgentDiscoveryArgs,
+    pub(crate) discovery: AgentDiscoveryArgs,
     /// Look for skills in exactly this folder, as a trusted user root, and nowhere else (repeatable)
     #[arg(long = "root", value_name = "DIR")]
     pub(crate) roots: Vec<PathBuf>,
@@ -407,7 +407,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "host")]
     pub(crate) session: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) look: DiscoveryArgs,
+    pub(crate) discovery: DiscoveryArgs,
 }
 
 /// A number of results that can be given.
@@ -440,7 +440,7 @@ pub(crate) struct ConversationArgs {
 
 impl ConversationArgs {
     /// Where to look.
-    pub(crate) fn look(&self) -> DiscoveryArgs {
+    pub(crate) fn discovery_args(&self) -> DiscoveryArgs {
         DiscoveryArgs {
             roots: self.roots.clone(),
             host: None,

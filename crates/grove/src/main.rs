@@ -27,8 +27,8 @@ fn main() -> ExitCode {
     }
     let arguments = args::with_arrows(arguments);
     let mut out = output::CommandOutput::default();
-    let mut looked = None;
-    let result = commands::run(arguments, &mut looked, &mut out);
+    let mut discovered = None;
+    let result = commands::run(arguments, &mut discovered, &mut out);
     let code = match result {
         Ok(code) => code,
         Err(error) => {
@@ -39,8 +39,8 @@ fn main() -> ExitCode {
     let written = out.finish();
     // No process waits for the cache, so it is written when everything else has been.
     let mut notes = output::CommandOutput::default();
-    if let Some(looked) = &mut looked {
-        looked.remember(&mut notes);
+    if let Some(discovered) = &mut discovered {
+        discovered.remember(&mut notes);
     }
     if let Err(output::UnwrittenOutput::Data(error)) = &written {
         notes.error(&CommandError::internal(format!(

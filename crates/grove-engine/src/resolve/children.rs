@@ -288,7 +288,7 @@ impl ChildResolver<'_> {
                 working: folder.to_path_buf(),
                 ..self.environment.clone()
             };
-            Library::new(there, (*self.look.request).clone()).look()
+            Library::new(there, (*self.look.request).clone()).discover()
         };
         known
             .entry(folder.to_path_buf())

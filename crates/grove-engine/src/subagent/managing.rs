@@ -35,7 +35,7 @@ fn look(there: Environment, parts: DiscoveryParts) -> Discovery {
         parts,
         ..DiscoveryRequest::default()
     };
-    Library::new(there, request).look()
+    Library::new(there, request).discover()
 }
 
 /// Lists chains with their states.

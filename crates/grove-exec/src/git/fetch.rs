@@ -53,7 +53,7 @@ impl Git {
         finish(git, "fetch", None, MOST_OUTPUT)?;
         let named = format!("{FETCHED}^{{commit}}");
         let words = ["rev-parse", "--verify", "-q", &named];
-        let commit = self.look_at_staged(&staged, &staged, &words)?;
+        let commit = self.inspect_staged(&staged, &staged, &words)?;
         Ok(first_line(&commit))
     }
 
@@ -66,10 +66,10 @@ impl Git {
     ) -> Result<(), GitError> {
         files::make_folder(folder)?;
         let words = ["read-tree", "--reset", "-u", "--no-sparse-checkout", commit];
-        self.look_at_staged(staging, folder, &words).map(|_| ())
+        self.inspect_staged(staging, folder, &words).map(|_| ())
     }
 
-    fn look_at_staged(
+    fn inspect_staged(
         &self,
         staging: &Path,
         folder: &Path,

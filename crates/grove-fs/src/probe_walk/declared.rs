@@ -46,7 +46,7 @@ pub(super) fn follow<V: Visitor>(
         }
         let mut worker = WalkWorker::new(shared, &queue, ThreadOutput::default());
         for branch in &level {
-            worker.look_below(branch);
+            worker.follow_declaration(branch);
         }
         let (mut output, mut new) = (worker.output, worker.run);
         if new.len() + output.recognised() > left {
@@ -138,7 +138,7 @@ struct ChildrenFolder {
 
 impl<V: Visitor> WalkWorker<'_, V> {
     /// Looks for what a file declares, in `skills` in its folder and then in the folder itself.
-    fn look_below(&mut self, branch: &DeclaringFile) {
+    fn follow_declaration(&mut self, branch: &DeclaringFile) {
         let own = GroupFolder {
             path: branch.path.clone(),
             depth: 0,
@@ -242,7 +242,7 @@ impl<V: Visitor> WalkWorker<'_, V> {
     }
 
     fn leads_nowhere(&mut self, path: &str) -> bool {
-        let looked = CString::new(path).map(|path| self.look(self.shared.root.as_fd(), &path));
+        let looked = CString::new(path).map(|path| self.facts_of(self.shared.root.as_fd(), &path));
         matches!(looked, Ok(Err(Errno::NOENT)))
     }
 
@@ -255,7 +255,7 @@ impl<V: Visitor> WalkWorker<'_, V> {
             let mut buffer = Vec::new();
             let path = join(&holder.group.path, name);
             let file = skill_file_in(&path, &mut buffer);
-            let facts = worker.look(worker.shared.root.as_fd(), file).ok()?;
+            let facts = worker.facts_of(worker.shared.root.as_fd(), file).ok()?;
             Some(facts.stamp.id)
         };
         let other = file(self, own);

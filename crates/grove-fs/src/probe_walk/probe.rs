@@ -259,16 +259,16 @@ impl<'a, V: Visitor> WalkWorker<'a, V> {
         let tried = match self.shared.options.probe {
             ProbeOrder::Open => self.open_and_read(base, file).map(ProbedFile::Read),
             ProbeOrder::Stat if links == LinkRule::Contain && !is_link => self
-                .look_in_real_folder(folder, name, base, file)
+                .facts_in_real_folder(folder, name, base, file)
                 .map(ProbedFile::Looked),
-            ProbeOrder::Stat => self.look(base, file).map(ProbedFile::Looked),
+            ProbeOrder::Stat => self.facts_of(base, file).map(ProbedFile::Looked),
         };
         self.path = buffer;
         tried
     }
 
     /// In a real folder only the last entry can be a link, and only then is the costlier look needed.
-    fn look_in_real_folder(
+    fn facts_in_real_folder(
         &mut self,
         folder: &OwnedFd,
         name: &str,
@@ -279,7 +279,7 @@ impl<'a, V: Visitor> WalkWorker<'a, V> {
         let mut buffer = Vec::with_capacity(name.len() + 10);
         let facts = beneath::facts_unfollowed(folder.as_fd(), skill_file_in(name, &mut buffer))?;
         if facts.kind == FileType::Symlink {
-            self.look(base, file)
+            self.facts_of(base, file)
         } else {
             Ok(facts)
         }
@@ -331,7 +331,7 @@ impl<'a, V: Visitor> WalkWorker<'a, V> {
             ProbeOrder::Open => self
                 .open_and_read(folder.as_fd(), name)
                 .map(ProbedFile::Read),
-            ProbeOrder::Stat => self.look(folder.as_fd(), name).map(ProbedFile::Looked),
+            ProbeOrder::Stat => self.facts_of(folder.as_fd(), name).map(ProbedFile::Looked),
         };
         match outcome {
             // A folder or pipe called `x.md` is no skill.
@@ -397,7 +397,11 @@ impl<'a, V: Visitor> WalkWorker<'a, V> {
         self.output.problems.push(WalkProblem { path, trouble });
     }
 
-    pub(super) fn look(&mut self, base: BorrowedFd<'_>, file: &CStr) -> Result<FileFacts, Errno> {
+    pub(super) fn facts_of(
+        &mut self,
+        base: BorrowedFd<'_>,
+        file: &CStr,
+    ) -> Result<FileFacts, Errno> {
         self.output.counts.stats += 1;
         beneath::facts_of(base, file, self.shared.options.links)
     }

@@ -64,14 +64,19 @@ impl ConversationCatalog {
 
     /// The changes since the catalog of a digest, or since the one before with `last`; none if that one is not known
     /// any more.
-    pub fn since(&self, digest: &str, asked: &CatalogOptions, look: &Discovery) -> Option<String> {
+    pub fn since(
+        &self,
+        digest: &str,
+        asked: &CatalogOptions,
+        discovery: &Discovery,
+    ) -> Option<String> {
         let digest = match &self.before {
             Some(before) if digest == "last" => before,
             _ => digest,
         };
-        let before = catalog_files::kept_known(&look.world.environment, digest)?;
+        let before = catalog_files::kept_known(&discovery.world.environment, digest)?;
         let now = CatalogNow {
-            snapshot: &look.snapshot,
+            snapshot: &discovery.snapshot,
             exclude: &asked.exclude,
             catalog: &self.catalog,
             style: asked.style,
@@ -83,7 +88,7 @@ impl ConversationCatalog {
 impl Disclosure<'_> {
     /// The catalog for a model. Nothing is written or remembered when not even the shortest text keeps the budget.
     pub fn catalog(&self, asked: &CatalogOptions) -> Result<ConversationCatalog, DisclosureError> {
-        let snapshot = &self.look.snapshot;
+        let snapshot = &self.discovery.snapshot;
         let tell = |session: &mut DisclosureSession| {
             let made = self.plan(snapshot, asked, session);
             if !asked.holds(&made) {
@@ -101,7 +106,7 @@ impl Disclosure<'_> {
             self.with_session(snapshot, tell)?
         };
         let mut diagnostics: Vec<Diagnostic> = finding.into_iter().collect();
-        let environment = &self.look.world.environment;
+        let environment = &self.discovery.world.environment;
         let known = KnownSkills::of(snapshot, environment.home.as_deref(), &asked.exclude);
         if let Err(error) = catalog_files::keep_known(environment, &catalog, &known) {
             diagnostics.push(file_error(Code::CacheUnwritable, &error));
@@ -116,7 +121,7 @@ impl Disclosure<'_> {
 
     /// The catalog that a new conversation would be given; nothing is written or remembered.
     pub fn preview(&self, asked: &CatalogOptions) -> Catalog {
-        let snapshot = &self.look.snapshot;
+        let snapshot = &self.discovery.snapshot;
         let (session, _) = self.begin(snapshot);
         self.plan(snapshot, asked, &session)
     }
@@ -128,7 +133,7 @@ impl Disclosure<'_> {
         if let Some(folder) = &asked.index_dir {
             return Ok(catalog_files::write_index(folder, &made.index)?);
         }
-        let folder = catalog_files::index_dir(&self.look.world.environment);
+        let folder = catalog_files::index_dir(&self.discovery.world.environment);
         let folder = folder.ok_or(DisclosureError::NoIndexFolder)?;
         catalog_files::forget_old_index(&folder);
         Ok(catalog_files::write_index(&folder, &made.index)?)
@@ -140,7 +145,7 @@ impl Disclosure<'_> {
         asked: &CatalogOptions,
         session: &DisclosureSession,
     ) -> Catalog {
-        let environment = &self.look.world.environment;
+        let environment = &self.discovery.world.environment;
         let index_dir = asked.index_dir.clone();
         let index_dir = index_dir.or_else(|| catalog_files::index_dir(environment));
         let request = CatalogRequest {

@@ -49,7 +49,7 @@ struct LoadState {
 /// The publications since a subscriber looked, taken together.
 pub(super) struct Publications {
     pub(super) sequence: u64,
-    pub(super) look: Discovery,
+    pub(super) discovery: Discovery,
     pub(super) why: Vec<ReloadCause>,
     pub(super) published: Instant,
 }
@@ -135,7 +135,7 @@ impl LoadQueue {
             .for_each(|cause| why.add(cause.clone()));
         Some(Publications {
             sequence: state.sequence,
-            look: state.latest.clone(),
+            discovery: state.latest.clone(),
             why: why.into_vec(),
             published: state.published,
         })
@@ -156,24 +156,24 @@ impl LoadQueue {
         let mut library = self.library();
         self.state().begun += 1;
         let why = why();
-        let look = library.look();
+        let discovery = library.discover();
         let mut state = self.state();
         state.done += 1;
-        let old = state.publish(&look, why);
+        let old = state.publish(&discovery, why);
         drop(state);
         self.changed.notify_all();
         // Freeing thousands of skills takes its time, and no caller has to wait for it.
         drop(old);
-        look
+        discovery
     }
 
     /// Works with the library between two loads, and publishes what the work loaded.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut Library) -> T) -> T {
         let mut library = self.library();
         let done = work(&mut library);
-        let old = library.last_discovery().map(|look| {
+        let old = library.last_discovery().map(|discovery| {
             let mut state = self.state();
-            state.publish(look, ReloadCauses::of(ReloadEvent::Asked))
+            state.publish(discovery, ReloadCauses::of(ReloadEvent::Asked))
         });
         self.changed.notify_all();
         drop(old);
@@ -220,9 +220,9 @@ impl LoadState {
     /// Takes a look; tells subscribers if its snapshot says anything else than the one before.
     ///
     /// Gives back the look before.
-    fn publish(&mut self, look: &Discovery, why: ReloadCauses) -> Discovery {
-        let last = std::mem::replace(&mut self.latest, look.clone());
-        let (before, now) = (&last.snapshot, &look.snapshot);
+    fn publish(&mut self, discovery: &Discovery, why: ReloadCauses) -> Discovery {
+        let last = std::mem::replace(&mut self.latest, discovery.clone());
+        let (before, now) = (&last.snapshot, &discovery.snapshot);
         let is_news = !Arc::ptr_eq(before, now)
             && (before.version != now.version || difference::says_more(before, now));
         if !is_news {
@@ -263,7 +263,7 @@ mod tests {
             ..DiscoveryRequest::default()
         };
         let mut library = Library::living(environment, request);
-        let first = library.look();
+        let first = library.discover();
         Arc::new(LoadQueue::new(library, first, None))
     }
 

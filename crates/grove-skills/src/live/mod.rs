@@ -88,7 +88,7 @@ impl LiveLibrary {
         options: LiveOptions,
     ) -> Self {
         let mut library = Library::living(environment, request);
-        let first = library.look();
+        let first = library.discover();
         let bell = Bell::new().ok().map(Arc::new);
         let queue = Arc::new(LoadQueue::new(library, first, bell.clone()));
         let thread = bell.and_then(|bell| {
@@ -132,11 +132,11 @@ impl LiveLibrary {
 
     /// Subscribes to changes from now on.
     pub fn subscribe(&self) -> Subscription {
-        let (seen, look) = self.queue.position();
+        let (seen, discovery) = self.queue.position();
         Subscription {
             queue: Arc::clone(&self.queue),
             seen,
-            base: look.snapshot,
+            base: discovery.snapshot,
         }
     }
 
@@ -215,13 +215,13 @@ impl Subscription {
         let news = self
             .queue
             .wait_for_news(self.seen, Instant::now() + timeout)?;
-        let snapshot = Arc::clone(&news.look.snapshot);
+        let snapshot = Arc::clone(&news.discovery.snapshot);
         let difference = difference::between(&self.base, &snapshot);
         let findings = difference::new_findings(&self.base, &snapshot);
         self.seen = news.sequence;
         self.base = Arc::clone(&snapshot);
         Some(LibraryUpdate {
-            parts: news.look.request.parts,
+            parts: news.discovery.request.parts,
             version: snapshot.version,
             digest: snapshot.digest,
             snapshot,

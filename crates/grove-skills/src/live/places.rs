@@ -49,10 +49,10 @@ impl WatchedPlaces {
     /// The places of a library that has looked.
     pub(super) fn of(library: &Library) -> Self {
         let mut places = Self::default();
-        let Some(look) = library.last_discovery() else {
+        let Some(discovery) = library.last_discovery() else {
             return places;
         };
-        let (request, project) = (&look.request, &look.world.project);
+        let (request, project) = (&discovery.request, &discovery.world.project);
         let environment = library.environment();
         let mut kinds = EntryKind::ALL.into_iter();
         let is_own = kinds.any(|kind| {
@@ -129,8 +129,8 @@ impl WatchedPlaces {
 
     fn add_files(&mut self, library: &Library) {
         self.files.extend(self.named.iter().cloned());
-        if let Some(look) = library.last_discovery() {
-            let (agents, chains) = (&look.snapshot.agents, &look.snapshot.chains);
+        if let Some(discovery) = library.last_discovery() {
+            let (agents, chains) = (&discovery.snapshot.agents, &discovery.snapshot.chains);
             let agents_files = agents.all.iter().map(|agent| agents.location(agent));
             self.files.extend(agents_files);
             let chain_files = chains.all.iter().map(|chain| chains.location(chain));

@@ -54,8 +54,8 @@ pub struct AgentReaders {
 }
 
 impl ManagedEntry for Agent {
-    fn all(look: &Discovery) -> Entries<'_, Self> {
-        look.snapshot.agents.entries()
+    fn all(discovery: &Discovery) -> Entries<'_, Self> {
+        discovery.snapshot.agents.entries()
     }
 
     fn bytes(&self, sources: &Sources) -> Option<Vec<u8>> {
@@ -203,7 +203,7 @@ impl Manager {
     pub fn readers_of_agent(&self, file: &Path) -> AgentReaders {
         let mut readers = AgentReaders::default();
         for host in AgentRules::names().filter_map(hosts::by_name) {
-            let agents = crate::agents::of_host(&self.look.world, &host.name);
+            let agents = crate::agents::of_host(&self.discovery.world, &host.name);
             let mut all = agents.all.iter();
             let Some(agent) = all.find(|agent| agents.location(agent) == file) else {
                 continue;

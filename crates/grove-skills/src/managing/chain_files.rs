@@ -40,8 +40,8 @@ pub struct ChainChanges<'a> {
 }
 
 impl ManagedEntry for Chain {
-    fn all(look: &Discovery) -> Entries<'_, Self> {
-        look.snapshot.chains.entries()
+    fn all(discovery: &Discovery) -> Entries<'_, Self> {
+        discovery.snapshot.chains.entries()
     }
 
     fn bytes(&self, sources: &Sources) -> Option<Vec<u8>> {

@@ -32,11 +32,11 @@ impl Manager {
     pub(super) fn config(&self, scope: LayerScope) -> Result<ConfigFile, ManageError> {
         let place = match scope {
             LayerScope::User => {
-                let file = user_file(&self.look.world.environment);
+                let file = user_file(&self.discovery.world.environment);
                 WritePlace::of_user(&self.recording, file)
             }
             LayerScope::Project => {
-                let root = self.look.world.project.settings_folder();
+                let root = self.discovery.world.project.settings_folder();
                 let root = root.ok_or_else(ManageError::no_project)?;
                 WritePlace::within(&self.recording, root, Path::new(PROJECT_FILE))?
             }

@@ -28,7 +28,7 @@ pub struct SkillCopy<'a> {
 impl Manager {
     /// Copies a skill to where a host looks for skills.
     pub fn copy_skill(&mut self, asked: &SkillCopy<'_>) -> Result<ChangeReport, ManageError> {
-        let (snapshot, files) = (&self.look.snapshot, &self.look.sources.skills);
+        let (snapshot, files) = (&self.discovery.snapshot, &self.discovery.sources.skills);
         let skills = snapshot.entries();
         let found = skills.find_first(asked.name);
         let at = found.map_err(|near| ManageError::not_found("skill", asked.name, &near))?;
@@ -97,7 +97,7 @@ impl Manager {
         scope: LayerScope,
         below: &Path,
     ) -> Result<WritePlace, ManageError> {
-        let variables = &self.look.world.environment.variables;
+        let variables = &self.discovery.world.environment.variables;
         let moved = root.env.as_ref().and_then(|name| variables.get(name));
         if let Some(folder) = moved.filter(|folder| !folder.is_empty()) {
             let last = Path::new(&root.path).file_name().unwrap_or_default();

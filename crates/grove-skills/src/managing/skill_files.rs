@@ -38,8 +38,8 @@ pub struct NewSkill<'a> {
 }
 
 impl ManagedEntry for Skill {
-    fn all(look: &Discovery) -> Entries<'_, Self> {
-        look.snapshot.entries()
+    fn all(discovery: &Discovery) -> Entries<'_, Self> {
+        discovery.snapshot.entries()
     }
 
     fn bytes(&self, sources: &Sources) -> Option<Vec<u8>> {
@@ -137,7 +137,7 @@ impl Manager {
         scope: LayerScope,
         is_on: bool,
     ) -> Result<ChangeReport, ManageError> {
-        let skills = self.look.snapshot.entries();
+        let skills = self.discovery.snapshot.entries();
         // A skill that is off may have another one in its place that is on.
         let named = skills.named(name).into_iter();
         let mut off = named.filter(|at| {

@@ -13,9 +13,9 @@ const MAX_BYTES: u64 = 1 << 30;
 const MAX_FILES: usize = 64;
 
 /// The file for the roots of a look; none without a cache folder.
-pub(super) fn path(look: &Discovery) -> Option<PathBuf> {
-    let snapshot = &look.snapshot;
-    let folder = look.world.environment.cache.as_deref()?;
+pub(super) fn path(discovery: &Discovery) -> Option<PathBuf> {
+    let snapshot = &discovery.snapshot;
+    let folder = discovery.world.environment.cache.as_deref()?;
     let mut roots = Vec::new();
     for root in &snapshot.roots {
         roots.extend_from_slice(root.path.as_os_str().as_encoded_bytes());

@@ -20,8 +20,8 @@ pub(super) struct MadeIndex {
 }
 
 /// Makes the index of a snapshot; what an older one knows is taken from there.
-pub(super) fn make(look: &Discovery, older: Option<&SearchIndex>) -> MadeIndex {
-    let snapshot = &look.snapshot;
+pub(super) fn make(discovery: &Discovery, older: Option<&SearchIndex>) -> MadeIndex {
+    let snapshot = &discovery.snapshot;
     let known: HashMap<u128, u32> = older.map_or_else(HashMap::new, |index| {
         let documents = 0..index.documents();
         documents
@@ -38,7 +38,7 @@ pub(super) fn make(look: &Discovery, older: Option<&SearchIndex>) -> MadeIndex {
             continue;
         }
         read += 1;
-        let source = look.sources.skills.read(skill);
+        let source = discovery.sources.skills.read(skill);
         let source = source.and_then(|bytes| String::from_utf8(bytes).ok());
         let body = source
             .as_deref()

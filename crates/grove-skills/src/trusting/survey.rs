@@ -188,27 +188,27 @@ pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
         not_searched,
     } = nested::search(folder, &names);
     let permitted = ProjectRule::in_environment(environment);
-    let mut looks: BTreeSet<PathBuf> = holders.iter().map(|path| folder.join(path)).collect();
-    looks.extend(between(environment, folder));
+    let mut places: BTreeSet<PathBuf> = holders.iter().map(|path| folder.join(path)).collect();
+    places.extend(between(environment, folder));
     let mut survey = Survey {
         not_searched,
         ..Survey::default()
     };
-    for look in looks.iter().filter(|look| permitted.allows(look)) {
+    for place in places.iter().filter(|place| permitted.allows(place)) {
         for planned in &roots {
-            pin_root(&moved(planned, folder, look), &scan, folder, &mut survey);
+            pin_root(&moved(planned, folder, place), &scan, folder, &mut survey);
         }
         for planned in &agent_roots {
             let inner = roots_in(planned, &agent_roots);
-            let planned = moved(planned, folder, look);
+            let planned = moved(planned, folder, place);
             pin_files(&AGENT_FILES, &planned, &inner, &bounds, folder, &mut survey);
         }
         for planned in &chain_roots {
             let inner = roots_in(planned, &chain_roots);
-            let planned = moved(planned, folder, look);
+            let planned = moved(planned, folder, place);
             pin_files(&CHAIN_FILES, &planned, &inner, &bounds, folder, &mut survey);
         }
-        for (kind, planned) in planning::further_roots(&world, look, folder) {
+        for (kind, planned) in planning::further_roots(&world, place, folder) {
             match kind {
                 EntryKind::Skills => pin_root(&planned, &scan, folder, &mut survey),
                 EntryKind::Agents => {
@@ -219,7 +219,7 @@ pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
                 }
             }
         }
-        for (file, bytes) in instructions::in_folder(folder, look, scan.max_bytes) {
+        for (file, bytes) in instructions::in_folder(folder, place, scan.max_bytes) {
             if let Ok(bytes) = bytes {
                 pin(&file, Digest::of(&bytes), None, folder, &mut survey);
                 let findings = findings::of_text(&String::from_utf8_lossy(&bytes));
@@ -227,8 +227,8 @@ pub(super) fn survey(environment: &Environment, folder: &Path) -> Survey {
             }
         }
         for file in PROJECT_FILES {
-            if let Ok(bytes) = read_project_file(look, file) {
-                let file = look.join(file);
+            if let Ok(bytes) = read_project_file(place, file) {
+                let file = place.join(file);
                 pin(&file, Digest::of(&bytes), None, folder, &mut survey);
                 survey.item(ItemKind::Setting, below(&file, folder), None, Vec::new());
             }
@@ -245,7 +245,9 @@ fn between(environment: &Environment, folder: &Path) -> Vec<PathBuf> {
     } else {
         folder
     };
-    let inside = from.ancestors().take_while(|look| look.starts_with(folder));
+    let inside = from
+        .ancestors()
+        .take_while(|above| above.starts_with(folder));
     inside.map(Path::to_path_buf).collect()
 }
 

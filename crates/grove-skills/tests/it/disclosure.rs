@@ -59,7 +59,7 @@ impl Place {
 
     fn activate(&self, typed: &str) -> Result<ActivationResult, DisclosureError> {
         let (mut library, session) = (self.library(None), self.session());
-        Disclosure::new(&library.look(), Some(&session)).activate(&SkillCall::of(typed))
+        Disclosure::new(&library.discover(), Some(&session)).activate(&SkillCall::of(typed))
     }
 }
 
@@ -99,13 +99,13 @@ fn three_levels_are_walked_from_the_top() {
         ("word", "office"),
         ("excel", "office"),
     ];
-    let found = library.look();
+    let found = library.discover();
     let snapshot = grown(&found.snapshot, &pairs);
-    let look = Discovery {
+    let discovery = Discovery {
         snapshot: Arc::clone(&snapshot),
         ..found
     };
-    let disclosure = Disclosure::new(&look, Some(&session));
+    let disclosure = Disclosure::new(&discovery, Some(&session));
     let activate = |typed: &str| disclosure.activate(&SkillCall::of(typed)).unwrap();
 
     let docs = activate("docs");
@@ -163,7 +163,7 @@ fn what_changed_is_given_again_and_what_did_not_is_not() {
     let fork = place.path("fork.json");
     std::fs::copy(place.session(), &fork).unwrap();
     let mut library = place.library(None);
-    let forked = Disclosure::new(&library.look(), Some(&fork)).activate(&SkillCall::of("pdf"));
+    let forked = Disclosure::new(&library.discover(), Some(&fork)).activate(&SkillCall::of("pdf"));
     assert!(
         forked.unwrap().already_active,
         "a copy of the file is a fork"
@@ -172,7 +172,7 @@ fn what_changed_is_given_again_and_what_did_not_is_not() {
         again: true,
         ..SkillCall::of("pdf")
     };
-    let told = Disclosure::new(&library.look(), Some(&fork))
+    let told = Disclosure::new(&library.discover(), Some(&fork))
         .activate(&again)
         .unwrap();
     assert!(!told.already_active && told.text.contains("\ntwo\n"));
@@ -183,15 +183,16 @@ fn a_file_that_changed_since_it_was_looked_at_is_looked_at_again() {
     let place = Place::new();
     place.skill("pdf", "old\n");
     let mut library = place.library(None);
-    let look = library.look();
+    let discovery = library.discover();
     place.skill("pdf", "new text\n");
-    let activate = |look: &Discovery| Disclosure::new(look, None).activate(&SkillCall::of("pdf"));
-    let stale = activate(&look);
+    let activate =
+        |discovery: &Discovery| Disclosure::new(discovery, None).activate(&SkillCall::of("pdf"));
+    let stale = activate(&discovery);
     assert!(
         matches!(stale, Err(DisclosureError::FileChanged(_))),
         "never other bytes than were judged"
     );
-    let steady = library.fresh_from(&look, activate).unwrap();
+    let steady = library.fresh_from(&discovery, activate).unwrap();
     assert!(steady.text.contains("new text"));
 }
 
@@ -224,10 +225,10 @@ fn use_is_remembered_and_frozen_when_a_session_begins() {
         again: true,
         ..SkillCall::of("pdf")
     };
-    Disclosure::new(&library.look(), None)
+    Disclosure::new(&library.discover(), None)
         .activate(&again)
         .unwrap();
-    Disclosure::new(&library.look(), Some(&next))
+    Disclosure::new(&library.discover(), Some(&next))
         .activate(&SkillCall::of("pdf"))
         .unwrap();
     let frozen = session_file::read(&next).unwrap().unwrap().frozen;
@@ -254,7 +255,7 @@ fn a_damaged_record_of_use_is_said_and_begun_anew() {
     for damage in ["", "{", "{\"version\":0,\"skills\":{}}", "\u{0}\u{1}"] {
         place.put("home/.local/state/grove/usage.json", damage);
         let mut library = place.library(None);
-        let activated = Disclosure::new(&library.look(), None)
+        let activated = Disclosure::new(&library.discover(), None)
             .activate(&SkillCall::of("pdf"))
             .unwrap();
         let codes: Vec<Code> = activated
@@ -264,7 +265,7 @@ fn a_damaged_record_of_use_is_said_and_begun_anew() {
             .collect();
         assert_eq!(codes, [Code::UsageDamaged], "{damage:?}");
         assert!(activated.text.contains("\np\n"));
-        let activated = Disclosure::new(&library.look(), None)
+        let activated = Disclosure::new(&library.discover(), None)
             .activate(&SkillCall::of("pdf"))
             .unwrap();
         assert!(activated.diagnostics.is_empty(), "{damage:?}");
@@ -272,7 +273,7 @@ fn a_damaged_record_of_use_is_said_and_begun_anew() {
     std::fs::remove_file(place.path("home/.local/state/grove/usage.json")).unwrap();
     std::fs::create_dir(place.path("home/.local/state/grove/usage.json")).unwrap();
     let mut library = place.library(None);
-    let activated = Disclosure::new(&library.look(), None)
+    let activated = Disclosure::new(&library.discover(), None)
         .activate(&SkillCall::of("pdf"))
         .unwrap();
     assert!(
@@ -289,8 +290,8 @@ fn a_session_lets_only_its_names_through() {
     place.skill("pdf", "p\n");
     place.skill("tmux", "t\n");
     let (mut library, session) = (place.library(Some(vec!["pdf".to_owned()])), place.session());
-    let look = library.look();
-    let disclosure = Disclosure::new(&look, Some(&session));
+    let discovery = library.discover();
+    let disclosure = Disclosure::new(&discovery, Some(&session));
     disclosure.activate(&SkillCall::of("pdf")).unwrap();
     let refused = disclosure.activate(&SkillCall::of("tmux"));
     assert!(matches!(
@@ -403,15 +404,15 @@ fn a_flat_file_has_no_resources_and_other_skills_folders_are_theirs() {
     assert!(Path::new(&docs.folder).ends_with("root/docs"));
 
     let mut library = place.library(None);
-    let look = library.look();
-    let snapshot = grown(&look.snapshot, &[]);
+    let discovery = library.discover();
+    let snapshot = grown(&discovery.snapshot, &[]);
     let mut snapshot = Arc::into_inner(snapshot).unwrap();
     let docs = snapshot.skills[0].clone();
     assert_eq!(docs.id(), "docs");
     let mut child = docs.clone();
     child.place.id = "docs/skills/pdf".into();
     snapshot.skills.insert(1, child);
-    let found = look.sources.skills.resources(&snapshot, &docs);
+    let found = discovery.sources.skills.resources(&snapshot, &docs);
     let found = found.unwrap();
     assert_eq!(found.names, ["own.txt"], "a child's folder is the child's");
 }

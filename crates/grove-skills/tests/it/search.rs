@@ -189,7 +189,7 @@ fn a_file_that_changes_under_the_search_is_looked_at_again() {
     let home = Home::new();
     few(&home);
     let mut library = home.library();
-    let old = library.look();
+    let old = library.discover();
     home.skill(
         "review",
         "name: review\ndescription: Reads a patch",
@@ -255,15 +255,15 @@ fn skills_of_a_large_library_are_found_by_id_and_name() {
     let size = 2_000;
     let generated = GeneratedLibrary::create(home.root(), size).unwrap();
     let mut library = home.library();
-    let look = library.look();
-    let snapshot = &look.snapshot;
+    let discovery = library.discover();
+    let snapshot = &discovery.snapshot;
     assert_eq!(snapshot.skills.len(), generated.n_skills());
     let mut searcher = Searcher::default();
     for at in (0..size).step_by(97) {
         let skill = &snapshot.skills[at];
         let mut ask = |text: &str| {
             let query = ask(text, SearchAudience::Model);
-            searcher.search_in(&mut library, &look, &query).hits
+            searcher.search_in(&mut library, &discovery, &query).hits
         };
         assert_eq!(ask(skill.id())[0].skill, at, "{}", skill.id());
         assert!(ask(skill.name()).iter().any(|hit| hit.skill == at));
@@ -283,8 +283,8 @@ fn near_twins_and_their_difference_are_named() {
         );
     }
     let mut library = home.library();
-    let look = library.look();
-    let (snapshot, found, _) = Searcher::default().confusable_in(&mut library, &look);
+    let discovery = library.discover();
+    let (snapshot, found, _) = Searcher::default().confusable_in(&mut library, &discovery);
     let pair = found.pairs.first().expect("a pair");
     let names = pair.skills.map(|at| snapshot.skills[at].name());
     assert_eq!(names, ["ghostscript-optimise", "qpdf-optimise"]);

@@ -64,7 +64,7 @@ impl<'a> BlockLines<'a> {
             after_next: 0,
             number: first_line,
         };
-        lines.look_ahead();
+        lines.read_ahead();
         lines
     }
 
@@ -78,11 +78,11 @@ impl<'a> BlockLines<'a> {
             number: self.number,
         };
         self.number += 1;
-        self.look_ahead();
+        self.read_ahead();
         Some(line)
     }
 
-    fn look_ahead(&mut self) {
+    fn read_ahead(&mut self) {
         if self.after_next >= self.text.len() {
             self.next = None;
             return;

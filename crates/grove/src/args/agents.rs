@@ -11,7 +11,7 @@ pub(crate) enum AgentsCommand {
     /// List every agent with its state
     List {
         #[command(flatten)]
-        look: AgentDiscoveryArgs,
+        discovery: AgentDiscoveryArgs,
         /// Whose agents to list; those of Grove and of packages are always listed
         #[arg(long, value_enum, default_value_t = AgentScopeArg::Both, conflicts_with = "agents_dirs")]
         scope: AgentScopeArg,
@@ -27,7 +27,7 @@ pub(crate) enum AgentsCommand {
         /// Its name, alias, id, or id@root
         name: String,
         #[command(flatten)]
-        look: AgentDiscoveryArgs,
+        discovery: AgentDiscoveryArgs,
         /// Print JSON
         #[arg(long)]
         json: bool,

@@ -11,7 +11,7 @@ pub(crate) enum ChainsCommand {
     /// List every chain with its state
     List {
         #[command(flatten)]
-        look: ChainDiscoveryArgs,
+        discovery: ChainDiscoveryArgs,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -21,7 +21,7 @@ pub(crate) enum ChainsCommand {
         /// Its name, id, or id@root
         name: String,
         #[command(flatten)]
-        look: ChainDiscoveryArgs,
+        discovery: ChainDiscoveryArgs,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -29,7 +29,7 @@ pub(crate) enum ChainsCommand {
     /// List what needs attention, by source; exits 1 if there is anything
     Check {
         #[command(flatten)]
-        look: ChainDiscoveryArgs,
+        discovery: ChainDiscoveryArgs,
         /// Print JSON
         #[arg(long)]
         json: bool,

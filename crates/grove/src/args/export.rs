@@ -28,7 +28,7 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
-    pub(crate) look: AgentDiscoveryArgs,
+    pub(crate) discovery: AgentDiscoveryArgs,
     /// Look for skills in exactly this folder, as a trusted user root, and nowhere else (repeatable)
     #[arg(long = "root", value_name = "DIR")]
     pub(crate) roots: Vec<PathBuf>,

@@ -27,7 +27,7 @@ pub(super) fn run(
 ) -> Outcome {
     match command {
         AgentsCommand::List {
-            look,
+            discovery,
             scope,
             host,
             json,
@@ -44,21 +44,25 @@ pub(super) fn run(
             let request = DiscoveryRequest {
                 view,
                 scope,
-                ..request(&environment, look)
+                ..request(&environment, discovery)
             };
-            let look = DiscoveredLibrary::new(environment, request).look;
-            let agents = &look.snapshot.agents;
-            list(&look.world.environment, agents, *json, out);
+            let discovery = DiscoveredLibrary::new(environment, request).discovery;
+            let agents = &discovery.snapshot.agents;
+            list(&discovery.world.environment, agents, *json, out);
         }
-        AgentsCommand::Show { name, look, json } => {
-            let request = request(&environment, look);
-            let look = DiscoveredLibrary::new(environment, request).look;
-            let agents = &look.snapshot.agents;
+        AgentsCommand::Show {
+            name,
+            discovery,
+            json,
+        } => {
+            let request = request(&environment, discovery);
+            let discovery = DiscoveredLibrary::new(environment, request).discovery;
+            let agents = &discovery.snapshot.agents;
             let agent = find(agents, name)?;
             if *json {
                 out.json(&to_json(agents, agent));
             } else {
-                show(&look, agent, out);
+                show(&discovery, agent, out);
             }
         }
         _ => return agents_manage::run(&environment, command, out),
@@ -67,17 +71,17 @@ pub(super) fn run(
 }
 
 /// A look for agents as asked.
-fn request(environment: &Environment, look: &AgentDiscoveryArgs) -> DiscoveryRequest {
+fn request(environment: &Environment, discovery: &AgentDiscoveryArgs) -> DiscoveryRequest {
     DiscoveryRequest {
         parts: DiscoveryParts::AGENTS,
-        agent_folders: folders(environment, look),
+        agent_folders: folders(environment, discovery),
         ..DiscoveryRequest::default()
     }
 }
 
 /// The folders in which agents are looked for, if exactly these.
-pub(super) fn folders(environment: &Environment, look: &AgentDiscoveryArgs) -> Vec<PathBuf> {
-    let given = look.agents_dirs.iter();
+pub(super) fn folders(environment: &Environment, discovery: &AgentDiscoveryArgs) -> Vec<PathBuf> {
+    let given = discovery.agents_dirs.iter();
     given.map(|folder| absolute(folder, environment)).collect()
 }
 
@@ -120,8 +124,8 @@ fn list(environment: &Environment, agents: &Agents, json: bool, out: &mut Comman
     }
 }
 
-fn show(look: &Discovery, agent: &Agent, out: &mut CommandOutput) {
-    let (environment, agents) = (&look.world.environment, &look.snapshot.agents);
+fn show(discovery: &Discovery, agent: &Agent, out: &mut CommandOutput) {
+    let (environment, agents) = (&discovery.world.environment, &discovery.snapshot.agents);
     definition_rows(agents.entries(), agent, environment, out);
     if let Some(fields) = fields(agent).as_object() {
         for (name, value) in fields {
@@ -165,7 +169,7 @@ fn show(look: &Discovery, agent: &Agent, out: &mut CommandOutput) {
         }
     }
     // Settings may have a secret in any line.
-    let files = &look.sources.agents;
+    let files = &discovery.sources.agents;
     let is_quoted = !files.format_of(agent).is_settings();
     let source = files.read(agent).filter(|_| is_quoted);
     findings(&agent.diagnostics, source.as_deref(), out);

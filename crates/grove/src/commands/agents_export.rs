@@ -18,7 +18,7 @@ use crate::output::CommandOutput;
 pub(super) fn run(
     environment: Environment,
     arguments: &ExportArgs,
-    looked: &mut Option<DiscoveredLibrary>,
+    discovered: &mut Option<DiscoveredLibrary>,
     out: &mut CommandOutput,
 ) -> Outcome {
     let host = agents::known_host(&arguments.host)?;
@@ -28,21 +28,21 @@ pub(super) fn run(
     };
     let request = DiscoveryRequest {
         parts: DiscoveryParts::PROMPTS,
-        agent_folders: agents::folders(&environment, &arguments.look),
+        agent_folders: agents::folders(&environment, &arguments.discovery),
         ..request(&environment, &flags, None)?
     };
-    let looked = looked.insert(DiscoveredLibrary::new(environment, request));
-    let look = &looked.look;
+    let discovered = discovered.insert(DiscoveredLibrary::new(environment, request));
+    let discovery = &discovered.discovery;
     let is_whole = arguments.agents.is_empty();
     let theirs = if is_whole {
-        agents_of::of_host(&look.world, host)
+        agents_of::of_host(&discovery.world, host)
     } else {
         Agents::default()
     };
-    let chosen = choose(&look.snapshot.agents, &theirs, &arguments.agents)?;
+    let chosen = choose(&discovery.snapshot.agents, &theirs, &arguments.agents)?;
     let folder = match &arguments.out {
-        Some(folder) => absolute(folder, &look.world.environment),
-        None => project_folder(&look.world.project)?,
+        Some(folder) => absolute(folder, &discovery.world.environment),
+        None => project_folder(&discovery.world.project)?,
     };
     let request = ExportRequest {
         host: host.to_owned(),
@@ -52,10 +52,10 @@ pub(super) fn run(
         is_whole,
         is_dry: arguments.check,
     };
-    let state = undo_folder(&look.world.environment);
+    let state = undo_folder(&discovery.world.environment);
     let recorded = state.filter(|_| !request.is_dry);
     let recording = UndoRecording::new(recorded, format!("agents export --host {host}"));
-    let export = |request: &_| exporting::export(look, &chosen, &theirs, request, &recording);
+    let export = |request: &_| exporting::export(discovery, &chosen, &theirs, request, &recording);
     if !request.is_dry && !arguments.yes {
         let planned = export(&ExportRequest {
             is_dry: true,
@@ -63,7 +63,7 @@ pub(super) fn run(
         })?;
         if !planned.is_settled() && (planned.n_agents > 1 || planned.takes_away()) {
             if !arguments.json {
-                print(&look.world.environment, &request, &planned, out);
+                print(&discovery.world.environment, &request, &planned, out);
             }
             if !agreed("write these files?", false, out)? {
                 return Ok(ErrorKind::Finding.exit_code());
@@ -77,7 +77,7 @@ pub(super) fn run(
     if arguments.json {
         out.json(&to_json(host, &request, &exported));
     } else {
-        print(&look.world.environment, &request, &exported, out);
+        print(&discovery.world.environment, &request, &exported, out);
     }
     let is_held_up = exported
         .files

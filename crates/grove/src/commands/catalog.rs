@@ -23,45 +23,47 @@ use crate::tokens;
 pub(super) fn run(
     environment: Environment,
     arguments: &CatalogArgs,
-    looked: &mut Option<DiscoveredLibrary>,
+    discovered: &mut Option<DiscoveredLibrary>,
     out: &mut CommandOutput,
 ) -> Outcome {
-    if let Some(host) = &arguments.look.host {
-        let looked = looked.insert(discover(environment, &arguments.look)?);
-        return catalog_host::run(looked, host, arguments, out);
+    if let Some(host) = &arguments.discovery.host {
+        let discovered = discovered.insert(discover(environment, &arguments.discovery)?);
+        return catalog_host::run(discovered, host, arguments, out);
     }
     let session = arguments.session.as_deref();
-    let (seen, session) = discover_in_session(environment, &arguments.look, session)?;
-    let looked = looked.insert(seen);
-    let budget = budget(arguments, &looked.world.settings.settings.limits)?;
+    let (seen, session) = discover_in_session(environment, &arguments.discovery, session)?;
+    let discovered = discovered.insert(seen);
+    let budget = budget(arguments, &discovered.world.settings.settings.limits)?;
     let asked = CatalogOptions {
         style: style(arguments.style),
         budget,
         index_dir: arguments
             .index_dir
             .as_deref()
-            .map(|folder| absolute(folder, looked.library.environment())),
+            .map(|folder| absolute(folder, discovered.library.environment())),
         exact: exact(budget),
         exclude: Vec::new(),
     };
-    let told = Disclosure::new(&looked.look, session.as_deref())
+    let told = Disclosure::new(&discovered.discovery, session.as_deref())
         .catalog(&asked)
-        .map_err(|error| explain(error, "catalog", "", &arguments.look))?;
+        .map_err(|error| explain(error, "catalog", "", &arguments.discovery))?;
     out.diagnostics(&told.diagnostics);
     let text = match &arguments.since {
         None => told.catalog.text.clone(),
-        Some(digest) => told.since(digest, &asked, &looked.look).unwrap_or_else(|| {
-            out.note(ConversationCatalog::NOT_ON_RECORD);
-            told.catalog.text.clone()
-        }),
+        Some(digest) => told
+            .since(digest, &asked, &discovered.discovery)
+            .unwrap_or_else(|| {
+                out.note(ConversationCatalog::NOT_ON_RECORD);
+                told.catalog.text.clone()
+            }),
     };
-    if arguments.look.json {
-        out.json(&to_json(&looked.snapshot, &told.catalog, &text));
+    if arguments.discovery.json {
+        out.json(&to_json(&discovered.snapshot, &told.catalog, &text));
     } else if arguments.explain {
-        catalog_explain::print(looked, &told.catalog, out);
+        catalog_explain::print(discovered, &told.catalog, out);
     } else {
         out.text(&text);
-        note(looked, &text, &told.catalog, out);
+        note(discovered, &text, &told.catalog, out);
     }
     Ok(0)
 }
@@ -110,7 +112,7 @@ fn exact(budget: CatalogBudget) -> Option<(usize, CountTokens)> {
 }
 
 /// Notes the cost of the text, what happened to skills that are not shown as they are, and which are not in it.
-fn note(looked: &DiscoveredLibrary, text: &str, catalog: &Catalog, out: &mut CommandOutput) {
+fn note(discovered: &DiscoveredLibrary, text: &str, catalog: &Catalog, out: &mut CommandOutput) {
     let report = &catalog.report;
     if !text.is_empty() {
         out.note(&super::cost_note(text));
@@ -129,17 +131,17 @@ fn note(looked: &DiscoveredLibrary, text: &str, catalog: &Catalog, out: &mut Com
         ));
     }
     if !report.not_offered.is_empty() {
-        let command = naming::command_with_flags("grove skills check", &looked.request);
+        let command = naming::command_with_flags("grove skills check", &discovered.request);
         out.note(&format!(
             "grove: not offered: {}; `{command}` says why",
             list(&report.not_offered)
         ));
     }
     if catalog.entries.is_empty() {
-        let findings = looked.snapshot.diagnostics.iter();
+        let findings = discovered.snapshot.diagnostics.iter();
         out.diagnostics(findings.filter(|finding| finding.needs_attention()));
     } else {
-        unread::say_roots(&looked.snapshot, looked.library.environment(), out);
+        unread::say_roots(&discovered.snapshot, discovered.library.environment(), out);
     }
 }
 

@@ -11,7 +11,7 @@ use grove_spec::text::grouped;
 /// The width of the longest bar.
 const BAR: usize = 40;
 
-pub(super) fn print(looked: &DiscoveredLibrary, catalog: &Catalog, out: &mut CommandOutput) {
+pub(super) fn print(discovered: &DiscoveredLibrary, catalog: &Catalog, out: &mut CommandOutput) {
     let report = &catalog.report;
     let shown = |size: usize| grouped(report.budget.shown(size).0);
     let unit = report.budget.shown(0).1;
@@ -30,7 +30,7 @@ pub(super) fn print(looked: &DiscoveredLibrary, catalog: &Catalog, out: &mut Com
     let free = report.budget.size.saturating_sub(report.used);
     out.line(&bar("free", free, report.budget));
     out.line("");
-    print_entries(looked, catalog, out);
+    print_entries(discovered, catalog, out);
     out.line("");
     for treatment in Treatment::ALL {
         let count = report.count(treatment);
@@ -96,8 +96,8 @@ fn bar(name: &str, cost: usize, budget: CatalogBudget) -> String {
     text.trim_end().to_owned()
 }
 
-fn print_entries(looked: &DiscoveredLibrary, catalog: &Catalog, out: &mut CommandOutput) {
-    let page = page(&looked.library.environment().variables);
+fn print_entries(discovered: &DiscoveredLibrary, catalog: &Catalog, out: &mut CommandOutput) {
+    let page = page(&discovered.library.environment().variables);
     let mut table = Table::new(&["COST", "ENTRY", "WHAT", "DESCRIPTION"]);
     for (at, entry) in catalog.entries.iter().enumerate() {
         let line = catalog

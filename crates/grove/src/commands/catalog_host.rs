@@ -13,7 +13,7 @@ use crate::output::CommandOutput;
 
 /// Prints the host's list, and beside it what the host cuts.
 pub(super) fn run(
-    looked: &DiscoveredLibrary,
+    discovered: &DiscoveredLibrary,
     host_name: &str,
     arguments: &CatalogArgs,
     out: &mut CommandOutput,
@@ -21,9 +21,9 @@ pub(super) fn run(
     let host = naming::known_host(host_name, "known hosts", hosts::names())?;
     let host = hosts::by_name(host)
         .ok_or_else(|| CommandError::internal(format!("the description of {host} is damaged")))?;
-    let snapshot = &looked.snapshot;
-    let listing = host_lists::listing(&looked.look, &host, arguments.window);
-    if arguments.look.json {
+    let snapshot = &discovered.snapshot;
+    let listing = host_lists::listing(&discovered.discovery, &host, arguments.window);
+    if arguments.discovery.json {
         out.json(&to_json(snapshot, &host, &listing));
     } else {
         out.text(&listing.text);

@@ -23,14 +23,23 @@ pub(super) fn run(
     out: &mut CommandOutput,
 ) -> Outcome {
     match command {
-        ChainsCommand::List { look, json } => {
-            let look = load(environment, look, DiscoveryParts::CHAINS);
-            list(&look.world.environment, &look.snapshot.chains, *json, out);
+        ChainsCommand::List { discovery, json } => {
+            let discovery = load(environment, discovery, DiscoveryParts::CHAINS);
+            list(
+                &discovery.world.environment,
+                &discovery.snapshot.chains,
+                *json,
+                out,
+            );
             Ok(0)
         }
-        ChainsCommand::Show { name, look, json } => {
-            let look = load(environment, look, DiscoveryParts::ALL);
-            let all = look.snapshot.chains.entries();
+        ChainsCommand::Show {
+            name,
+            discovery,
+            json,
+        } => {
+            let discovery = load(environment, discovery, DiscoveryParts::ALL);
+            let all = discovery.snapshot.chains.entries();
             let chain = entry_listing::find(all, name)?;
             if *json {
                 out.json(&json!({
@@ -40,21 +49,25 @@ pub(super) fn run(
                     "digest": chain.content.as_ref().map(|it| it.digest),
                 }));
             } else {
-                show(&look, chain, out);
+                show(&discovery, chain, out);
             }
             Ok(0)
         }
-        ChainsCommand::Check { look, json } => {
-            let look = load(environment, look, DiscoveryParts::ALL);
-            Ok(check(&look, *json, out))
+        ChainsCommand::Check { discovery, json } => {
+            let discovery = load(environment, discovery, DiscoveryParts::ALL);
+            Ok(check(&discovery, *json, out))
         }
         _ => chains_manage::run(&environment, command, out),
     }
 }
 
 /// Looks for chains as asked; with everything else, what they name is checked.
-fn load(environment: Environment, look: &ChainDiscoveryArgs, parts: DiscoveryParts) -> Discovery {
-    let folders = look.chains_dirs.iter();
+fn load(
+    environment: Environment,
+    discovery: &ChainDiscoveryArgs,
+    parts: DiscoveryParts,
+) -> Discovery {
+    let folders = discovery.chains_dirs.iter();
     let request = DiscoveryRequest {
         parts,
         chain_folders: folders
@@ -62,7 +75,7 @@ fn load(environment: Environment, look: &ChainDiscoveryArgs, parts: DiscoveryPar
             .collect(),
         ..DiscoveryRequest::default()
     };
-    DiscoveredLibrary::new(environment, request).look
+    DiscoveredLibrary::new(environment, request).discovery
 }
 
 fn list(environment: &Environment, chains: &Chains, json: bool, out: &mut CommandOutput) {
@@ -82,9 +95,9 @@ fn list(environment: &Environment, chains: &Chains, json: bool, out: &mut Comman
     entry_listing::table(chains.entries(), all, &[], environment, out);
 }
 
-fn show(look: &Discovery, chain: &Chain, out: &mut CommandOutput) {
-    let all = look.snapshot.chains.entries();
-    definition_rows(all, chain, &look.world.environment, out);
+fn show(discovery: &Discovery, chain: &Chain, out: &mut CommandOutput) {
+    let all = discovery.snapshot.chains.entries();
+    definition_rows(all, chain, &discovery.world.environment, out);
     let steps = chain.file().map_or(&[][..], |file| file.steps.as_slice());
     for (at, step) in steps.iter().enumerate() {
         row(&format!("step {}", at + 1), &step_line(step), out);
@@ -93,7 +106,7 @@ fn show(look: &Discovery, chain: &Chain, out: &mut CommandOutput) {
             row("", &format!("{key}: {value}"), out);
         }
     }
-    let source = look.sources.chains.read(chain);
+    let source = discovery.sources.chains.read(chain);
     findings(&chain.diagnostics, source.as_deref(), out);
 }
 
@@ -168,8 +181,8 @@ impl ScopeChains<'_> {
 }
 
 /// Everything by scope, strongest first, without scopes in which there is nothing.
-fn by_scope(look: &Discovery) -> Vec<ScopeChains<'_>> {
-    let found = &look.snapshot.chains;
+fn by_scope(discovery: &Discovery) -> Vec<ScopeChains<'_>> {
+    let found = &discovery.snapshot.chains;
     let of_chain = |chain: &Chain| found.roots.get(chain.root).map(|root| root.source);
     let scopes = RootSource::ALL.into_iter().map(|source| ScopeChains {
         source,
@@ -181,7 +194,7 @@ fn by_scope(look: &Discovery) -> Vec<ScopeChains<'_>> {
         diagnostics: found
             .diagnostics
             .iter()
-            .filter(|finding| source_of(&look.world, found, finding) == source)
+            .filter(|finding| source_of(&discovery.world, found, finding) == source)
             .collect(),
     });
     scopes
@@ -189,9 +202,9 @@ fn by_scope(look: &Discovery) -> Vec<ScopeChains<'_>> {
         .collect()
 }
 
-fn check(look: &Discovery, json: bool, out: &mut CommandOutput) -> u8 {
-    let all = look.snapshot.chains.entries();
-    let scopes = by_scope(look);
+fn check(discovery: &Discovery, json: bool, out: &mut CommandOutput) -> u8 {
+    let all = discovery.snapshot.chains.entries();
+    let scopes = by_scope(discovery);
     let findings = scopes.iter().map(ScopeChains::findings).sum();
     if json {
         let scopes = scopes.iter().map(|scope| {
@@ -209,7 +222,7 @@ fn check(look: &Discovery, json: bool, out: &mut CommandOutput) -> u8 {
         }));
     } else {
         for scope in &scopes {
-            print_scope(look, scope, out);
+            print_scope(discovery, scope, out);
         }
         out.line(&match findings {
             0 => "nothing needs attention".to_owned(),
@@ -219,7 +232,7 @@ fn check(look: &Discovery, json: bool, out: &mut CommandOutput) -> u8 {
     ErrorKind::Finding.exit_code_if(findings > 0)
 }
 
-fn print_scope(look: &Discovery, scope: &ScopeChains<'_>, out: &mut CommandOutput) {
+fn print_scope(discovery: &Discovery, scope: &ScopeChains<'_>, out: &mut CommandOutput) {
     let count = counted(scope.chains.len(), "chain");
     out.line(&format!("{}: {count}", scope.source.as_str()));
     for finding in scope.diagnostics.iter().filter(|it| it.needs_attention()) {
@@ -230,7 +243,7 @@ fn print_scope(look: &Discovery, scope: &ScopeChains<'_>, out: &mut CommandOutpu
             let (name, why, fix) = (&chain.name, &reason.message, &reason.fix);
             out.line(&one_line(&format!("{name}: {why} ({fix})")));
         }
-        let source = look.sources.chains.read(chain);
+        let source = discovery.sources.chains.read(chain);
         let all = chain.diagnostics.iter();
         for finding in all.filter(|it| it.needs_attention()) {
             out.finding(finding, source.as_deref());

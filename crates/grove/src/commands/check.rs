@@ -42,16 +42,16 @@ enum FindingOwner<'a> {
 type OwnedFinding<'a> = (&'a Diagnostic, Option<FindingOwner<'a>>);
 
 pub(super) fn run(
-    looked: &DiscoveredLibrary,
+    discovered: &DiscoveredLibrary,
     checked: CheckedKinds,
     only: &FindingFilter,
     json: bool,
     out: &mut CommandOutput,
 ) -> Outcome {
     let wanted = FindingSelection::new(only)?;
-    let snapshot = &looked.snapshot;
-    require_known(looked, checked, only)?;
-    let of_world = of_world(looked, checked);
+    let snapshot = &discovered.snapshot;
+    require_known(discovered, checked, only)?;
+    let of_world = of_world(discovered, checked);
     let mut found: Vec<OwnedFinding<'_>> = of_world.iter().map(|finding| (finding, None)).collect();
     found.extend(of_all(&snapshot.skills, FindingOwner::Skill));
     if checked == CheckedKinds::Everything {
@@ -72,7 +72,7 @@ pub(super) fn run(
                 Some(owner) => finding.in_file(&owner.location(snapshot)),
                 None => finding,
             };
-            out.annotation(&finding, &looked.library.environment().working);
+            out.annotation(&finding, &discovered.library.environment().working);
         }
         return Ok(code);
     }
@@ -82,9 +82,9 @@ pub(super) fn run(
         }
         _ => None,
     });
-    print_by_kind(looked, found, wanted.is_everything(), out);
+    print_by_kind(discovered, found, wanted.is_everything(), out);
     if let Some(file) = repairable.filter(|_| checked == CheckedKinds::Everything) {
-        let file = super::tilde(&file, looked.library.environment());
+        let file = super::tilde(&file, discovered.library.environment());
         out.note(&format!(
             "hint: `grove check --fix {file}` writes what was understood so that every reader understands it"
         ));
@@ -99,11 +99,11 @@ pub(super) fn run(
 
 /// Refuses a name or a label that nothing has: with a wrong one nothing would ever be found.
 fn require_known(
-    looked: &DiscoveredLibrary,
+    discovered: &DiscoveredLibrary,
     checked: CheckedKinds,
     only: &FindingFilter,
 ) -> Result<(), CommandError> {
-    let snapshot = &looked.snapshot;
+    let snapshot = &discovered.snapshot;
     let owners = owners(snapshot, checked);
     if let Some(name) = &only.name
         && !owners.iter().any(|owner| owner.is_called(snapshot, name))
@@ -122,7 +122,7 @@ fn require_known(
     if let Some(label) = &only.label {
         let labels = labels(snapshot, checked);
         // A folder may come later; its label is known.
-        let planned = looked.library.roots();
+        let planned = discovered.library.roots();
         let mut planned = planned.iter().map(|planned| &planned.root.label);
         if !labels.contains(label.as_str()) && !planned.any(|known| known == label) {
             let all: Vec<&str> = labels.into_iter().collect();
@@ -154,9 +154,9 @@ fn labels(snapshot: &Snapshot, checked: CheckedKinds) -> BTreeSet<&str> {
 }
 
 /// Findings about roots, limits and settings.
-fn of_world(looked: &DiscoveredLibrary, checked: CheckedKinds) -> Vec<Diagnostic> {
-    let snapshot = &looked.snapshot;
-    let twins = looked.sources.skills.all_twins(snapshot);
+fn of_world(discovered: &DiscoveredLibrary, checked: CheckedKinds) -> Vec<Diagnostic> {
+    let snapshot = &discovered.snapshot;
+    let twins = discovered.sources.skills.all_twins(snapshot);
     let mut all: Vec<Diagnostic> = snapshot.diagnostics.iter().cloned().chain(twins).collect();
     if checked == CheckedKinds::Everything {
         let agents = snapshot.agents.diagnostics.iter();
@@ -196,11 +196,11 @@ impl<'a> FindingOwner<'a> {
     }
 
     /// Its text, if it is still what was judged.
-    fn text(self, looked: &DiscoveredLibrary) -> Option<String> {
+    fn text(self, discovered: &DiscoveredLibrary) -> Option<String> {
         match self {
-            Self::Skill(skill) => looked.sources.skills.read_text(skill),
-            Self::Agent(agent) => looked.sources.agents.read(agent),
-            Self::Chain(chain) => looked.sources.chains.read(chain),
+            Self::Skill(skill) => discovered.sources.skills.read_text(skill),
+            Self::Agent(agent) => discovered.sources.agents.read(agent),
+            Self::Chain(chain) => discovered.sources.chains.read(chain),
         }
     }
 
@@ -386,7 +386,7 @@ impl<'a> FindingSelection<'a> {
 /// Findings with those of one kind together, the most serious kinds first. Of many of a kind there is one example, the
 /// number, and the way to see all.
 fn print_by_kind(
-    looked: &DiscoveredLibrary,
+    discovered: &DiscoveredLibrary,
     mut found: Vec<OwnedFinding<'_>>,
     is_short: bool,
     out: &mut CommandOutput,
@@ -407,8 +407,8 @@ fn print_by_kind(
                 out.finding(finding, None);
                 continue;
             };
-            let location = owner.location(&looked.snapshot);
-            let source = owner.text(looked);
+            let location = owner.location(&discovered.snapshot);
+            let source = owner.text(discovered);
             out.finding(&(*finding).clone().in_file(&location), source.as_deref());
         }
         if let Some((finding, _)) = kind.get(n_shown) {

@@ -20,11 +20,11 @@ use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
 use crate::output::CommandOutput;
 use grove_engine::health::RunsHealth;
 
-pub(super) fn run(looked: &DiscoveredLibrary, json: bool, out: &mut CommandOutput) -> u8 {
-    let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
-    let others = looked.library.is_own().then(|| CheckedBesides {
+pub(super) fn run(discovered: &DiscoveredLibrary, json: bool, out: &mut CommandOutput) -> u8 {
+    let (snapshot, environment) = (&discovered.snapshot, discovered.library.environment());
+    let others = discovered.library.is_own().then(|| CheckedBesides {
         snapshot,
-        packages: &looked.world.packages,
+        packages: &discovered.world.packages,
     });
     let (agents, chains) = others
         .as_ref()
@@ -33,12 +33,12 @@ pub(super) fn run(looked: &DiscoveredLibrary, json: bool, out: &mut CommandOutpu
         .as_ref()
         .map_or_else(OtherFindings::default, CheckedBesides::attention);
     let packages = others.map_or(&[][..], |others| &others.packages.packages);
-    let runs = looked.library.is_own().then(|| {
-        let settings = &looked.world.settings.settings;
+    let runs = discovered.library.is_own().then(|| {
+        let settings = &discovered.world.settings.settings;
         RunsHealth::of(environment, settings)
     });
     let findings = super::check::count_findings(snapshot);
-    let grants = looked.world.grants().len();
+    let grants = discovered.world.grants().len();
     let sources = count_sources(snapshot);
     if json {
         out.json(&json!({
@@ -90,7 +90,7 @@ pub(super) fn run(looked: &DiscoveredLibrary, json: bool, out: &mut CommandOutpu
     let mut said = attention.said();
     said.extend(of_runs);
     if findings > 0 {
-        let command = naming::command_with_flags("grove skills check", &looked.request);
+        let command = naming::command_with_flags("grove skills check", &discovered.request);
         let of_skills = format!("{}: run `{command}`", need_attention(findings));
         said.insert(0, of_skills);
     }

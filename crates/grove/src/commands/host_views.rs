@@ -35,7 +35,7 @@ pub(super) struct HostView {
     pub(super) title: String,
     /// The rules of a host; none for Grove itself.
     pub(super) host: Option<Host>,
-    pub(super) look: Discovery,
+    pub(super) discovery: Discovery,
     /// By number in the snapshot: how each skill is shown that a model may be told of.
     pub(super) shown: Vec<(usize, SkillVisibility)>,
     /// The room that a full list takes, and the room that it has, in words.
@@ -86,8 +86,8 @@ impl HostView {
     }
 
     /// Grove's own view, of what was looked at.
-    pub(super) fn own(looked: &DiscoveredLibrary) -> Self {
-        let limits = &looked.world.settings.settings.limits;
+    pub(super) fn own(discovered: &DiscoveredLibrary) -> Self {
+        let limits = &discovered.world.settings.settings.limits;
         let asked = CatalogOptions {
             style: CatalogStyle::Xml,
             budget: CatalogBudget::chars(limits.prompt_chars.count(), limits.prompt_skills.count()),
@@ -95,14 +95,14 @@ impl HostView {
             exact: None,
             exclude: Vec::new(),
         };
-        let told = Disclosure::new(&looked.look, None).preview(&asked);
+        let told = Disclosure::new(&discovered.discovery, None).preview(&asked);
         let lines = told.report.lines.iter();
         let shown = lines.map(|line| (line.skill, sight_of_treatment(line.treatment)));
         let used = told.report.used;
         let (entries, size) = (asked.budget.entries, asked.budget.size);
         Self::of(
             ("grove".to_owned(), "Grove".to_owned()),
-            (None, looked.look.clone()),
+            (None, discovered.discovery.clone()),
             shown.collect(),
             format!("{used} of {size} characters, at most {entries} entries"),
             cost(&told.text),
@@ -110,8 +110,8 @@ impl HostView {
     }
 
     /// A host's view, of a look by the host's rules.
-    pub(super) fn of_host(looked: &DiscoveredLibrary, host: Host) -> Self {
-        let listing = host_lists::listing(&looked.look, &host, None);
+    pub(super) fn of_host(discovered: &DiscoveredLibrary, host: Host) -> Self {
+        let listing = host_lists::listing(&discovered.discovery, &host, None);
         let shown = listing.shown.iter().map(|one| {
             let sight = match one.how {
                 ListedForm::Full => SkillVisibility::Whole,
@@ -128,7 +128,7 @@ impl HostView {
         );
         Self::of(
             (host.name.clone(), host.title.clone()),
-            (Some(host), looked.look.clone()),
+            (Some(host), discovered.discovery.clone()),
             shown.collect(),
             budget,
             listing_cost(&listing),
@@ -137,14 +137,14 @@ impl HostView {
 
     fn of(
         (name, title): (String, String),
-        (host, look): (Option<Host>, Discovery),
+        (host, discovery): (Option<Host>, Discovery),
         shown: Vec<(usize, SkillVisibility)>,
         budget: String,
         (chars, tokens): (usize, usize),
     ) -> Self {
         let count =
             |wanted: SkillVisibility| shown.iter().filter(|(_, sight)| *sight == wanted).count();
-        let usable = look.snapshot.agents.all.iter();
+        let usable = discovery.snapshot.agents.all.iter();
         let usable = usable.filter(|agent| agent.state.is_listed()).count();
         let counts = ViewCounts {
             skills: shown.len(),
@@ -154,14 +154,14 @@ impl HostView {
             not_shown: count(SkillVisibility::NotShown),
             chars,
             tokens,
-            agents: look.request.parts.agents.then_some(usable),
-            problems: count_findings(&look.snapshot),
+            agents: discovery.request.parts.agents.then_some(usable),
+            problems: count_findings(&discovery.snapshot),
         };
         Self {
             name,
             title,
             host,
-            look,
+            discovery,
             shown,
             budget,
             counts,
@@ -193,19 +193,19 @@ pub(super) fn not_followed<'v>(
 }
 
 /// Grove's own view and that of every host on this machine, or the one view that was asked for.
-pub(super) fn all(looked: &DiscoveredLibrary) -> Vec<HostView> {
-    if let DiscoveryView::Host(name) = &looked.request.view
+pub(super) fn all(discovered: &DiscoveredLibrary) -> Vec<HostView> {
+    if let DiscoveryView::Host(name) = &discovered.request.view
         && let Some(host) = hosts::by_name(name)
     {
-        return vec![HostView::of_host(looked, host)];
+        return vec![HostView::of_host(discovered, host)];
     }
-    let mut views = vec![HostView::own(looked)];
-    if looked.request.view == DiscoveryView::Own {
-        let environment = looked.library.environment();
+    let mut views = vec![HostView::own(discovered)];
+    if discovered.request.view == DiscoveryView::Own {
+        let environment = discovered.library.environment();
         let hosts = machine_hosts::found(environment).into_iter();
         views.extend(hosts.map(|host| {
-            let looked = discover_as(environment, &host, looked.request.all);
-            HostView::of_host(&looked, host)
+            let discovered = discover_as(environment, &host, discovered.request.all);
+            HostView::of_host(&discovered, host)
         }));
     }
     views

@@ -39,17 +39,17 @@ pub(super) fn run(
     environment: Environment,
     yes: bool,
     json: bool,
-    looked: &mut Option<DiscoveredLibrary>,
+    discovered: &mut Option<DiscoveredLibrary>,
     out: &mut CommandOutput,
 ) -> Outcome {
-    let looked = looked.insert(super::discover(environment, &DiscoveryArgs::default())?);
-    let environment = looked.library.environment().clone();
+    let discovered = discovered.insert(super::discover(environment, &DiscoveryArgs::default())?);
+    let environment = discovered.library.environment().clone();
     let hosts = found_hosts(&environment);
     let models = ModelSettings::find(&environment);
     let providers = ProviderHealth::all(&models);
     let engines = engines::installed(&environment);
     let count = |state: EntryState| {
-        let skills = looked.snapshot.skills.iter();
+        let skills = discovered.snapshot.skills.iter();
         skills.filter(|skill| skill.state == state).count()
     };
     let project = FoundProject {
@@ -65,7 +65,7 @@ pub(super) fn run(
     if json {
         out.json(&json!({
             "schema": "grove.init/1",
-            "skills": looked.snapshot.skills.len(),
+            "skills": discovered.snapshot.skills.len(),
             "hosts": hosts,
             "providers": providers,
             "engines": engines,
@@ -74,7 +74,7 @@ pub(super) fn run(
         }));
         return Ok(0);
     }
-    let skills = counted(looked.snapshot.skills.len(), "skill");
+    let skills = counted(discovered.snapshot.skills.len(), "skill");
     out.labelled("skills", &format!("{skills} found"));
     print_found(&hosts, &providers, &engines, out);
     print_project(&project, &environment, out);

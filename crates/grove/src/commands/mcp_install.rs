@@ -84,11 +84,11 @@ fn say_what_it_lists(environment: &Environment, name: &str, out: &mut CommandOut
             view,
             ..DiscoveryRequest::default()
         };
-        let look = Library::new(environment.clone(), request).look();
-        let skills = look.snapshot.skills.iter();
+        let discovery = Library::new(environment.clone(), request).discover();
+        let skills = discovery.snapshot.skills.iter();
         let skills = skills.filter(|skill| skill.model_invocable());
         skills
-            .map(|skill| look.snapshot.location(&skill.place))
+            .map(|skill| discovery.snapshot.location(&skill.place))
             .collect()
     };
     let (own, theirs) = (

@@ -69,7 +69,7 @@ pub(crate) type Outcome = Result<u8, CommandError>;
 /// Runs what was typed; `looked` keeps the library that looked, if one did.
 pub(crate) fn run(
     arguments: Vec<OsString>,
-    looked: &mut Option<DiscoveredLibrary>,
+    discovered: &mut Option<DiscoveredLibrary>,
     out: &mut CommandOutput,
 ) -> Outcome {
     let arguments = with_names(help_as_flag(arguments));
@@ -100,22 +100,27 @@ pub(crate) fn run(
     }
     match cli.command {
         None => {
-            let json = cli.look.json;
-            let looked = looked.insert(discover_for_hosts(environment, &cli.look)?);
-            Ok(overview::run(looked, json, out))
+            let json = cli.discovery.json;
+            let discovered = discovered.insert(discover_for_hosts(environment, &cli.discovery)?);
+            Ok(overview::run(discovered, json, out))
         }
-        Some(CliCommand::Why { name, look: flags }) => {
-            let looked = looked.insert(discover_for_hosts(environment, &flags)?);
-            why::run(looked, &name, flags.json, out)
+        Some(CliCommand::Why {
+            name,
+            discovery: flags,
+        }) => {
+            let discovered = discovered.insert(discover_for_hosts(environment, &flags)?);
+            why::run(discovered, &name, flags.json, out)
         }
-        Some(CliCommand::Skills(command)) => skills(environment, &command, looked, out),
+        Some(CliCommand::Skills(command)) => skills(environment, &command, discovered, out),
         Some(CliCommand::Agents(AgentsCommand::Export(arguments))) => {
-            agents_export::run(environment, &arguments, looked, out)
+            agents_export::run(environment, &arguments, discovered, out)
         }
         Some(CliCommand::Agents(command)) => agents::run(environment, &command, out),
         Some(CliCommand::Chains(command)) => chains::run(environment, &command, out),
-        Some(CliCommand::Prompt(arguments)) => prompt::run(environment, &arguments, looked, out),
-        Some(CliCommand::Init { yes, json }) => init::run(environment, yes, json, looked, out),
+        Some(CliCommand::Prompt(arguments)) => {
+            prompt::run(environment, &arguments, discovered, out)
+        }
+        Some(CliCommand::Init { yes, json }) => init::run(environment, yes, json, discovered, out),
         Some(CliCommand::Try(arguments)) => tryout::run(&environment, &arguments, out),
         Some(CliCommand::Run(arguments)) => runs::run(&environment, &arguments, out),
         Some(CliCommand::Plan(arguments)) => runs::plan(&environment, &arguments, out),
@@ -124,7 +129,9 @@ pub(crate) fn run(
             grove_engine::supervise(environment)?;
             Ok(0)
         }
-        Some(CliCommand::Catalog(arguments)) => catalog::run(environment, &arguments, looked, out),
+        Some(CliCommand::Catalog(arguments)) => {
+            catalog::run(environment, &arguments, discovered, out)
+        }
         Some(CliCommand::Mcp(arguments)) => mcp::run(environment, &arguments, out),
         Some(CliCommand::Validate {
             paths,
@@ -135,7 +142,7 @@ pub(crate) fn run(
             let form = validate::FindingsForm::asked(json, github);
             validate::run(&environment, &paths, form, fix, out)
         }
-        Some(CliCommand::Check(arguments)) => check_all(environment, &arguments, looked, out),
+        Some(CliCommand::Check(arguments)) => check_all(environment, &arguments, discovered, out),
         Some(CliCommand::Trust(arguments)) => trust::grant(&environment, &arguments, out),
         Some(CliCommand::Untrust {
             approval: Some(digest),
@@ -149,16 +156,16 @@ pub(crate) fn run(
             engines::run(&environment, try_each, json, out)
         }
         Some(CliCommand::Hosts { json }) => known_hosts::run(&environment, json, out),
-        Some(CliCommand::Doctor { look: flags }) => {
+        Some(CliCommand::Doctor { discovery: flags }) => {
             let json = flags.json;
             let mut request = request(&environment, &flags, None)?;
             if request.view == DiscoveryView::Own {
                 request.parts = DiscoveryParts::ALL;
             }
-            let looked = looked.insert(DiscoveredLibrary::new(environment, request));
-            Ok(doctor::run(looked, json, out))
+            let discovered = discovered.insert(DiscoveredLibrary::new(environment, request));
+            Ok(doctor::run(discovered, json, out))
         }
-        Some(CliCommand::Watch { look }) => watch::run(environment, &look, out),
+        Some(CliCommand::Watch { discovery }) => watch::run(environment, &discovery, out),
         Some(CliCommand::Config { json }) => config::run(environment, json, out),
         Some(CliCommand::Completions { shell }) => completions::run(shell, out),
         Some(CliCommand::Reference { arguments }) => reference(&environment, arguments, out),
@@ -209,22 +216,22 @@ fn is_about_runs(command: &CliCommand) -> bool {
 fn check_all(
     environment: Environment,
     arguments: &CheckArgs,
-    looked: &mut Option<DiscoveredLibrary>,
+    discovered: &mut Option<DiscoveredLibrary>,
     out: &mut CommandOutput,
 ) -> Outcome {
     let CheckArgs {
         paths,
         fix,
-        look: flags,
+        discovery: flags,
         only,
     } = arguments;
     if !paths.is_empty() {
         let form = validate::FindingsForm::asked(flags.json, only.github);
         return validate::run(&environment, paths, form, *fix, out);
     }
-    let looked = looked.insert(discover_kinds(environment, flags)?);
+    let discovered = discovered.insert(discover_kinds(environment, flags)?);
     check::run(
-        looked,
+        discovered,
         check::CheckedKinds::Everything,
         only,
         flags.json,
@@ -253,30 +260,30 @@ fn discover_kinds(
 fn skills(
     environment: Environment,
     command: &SkillsCommand,
-    looked: &mut Option<DiscoveredLibrary>,
+    discovered: &mut Option<DiscoveredLibrary>,
     out: &mut CommandOutput,
 ) -> Outcome {
     if let SkillsCommand::List { states, .. } = command {
         skills_list::require_known(states)?;
     }
     let flags = match command {
-        SkillsCommand::List { look, .. }
-        | SkillsCommand::Show { look, .. }
-        | SkillsCommand::Check { look, .. }
-        | SkillsCommand::Confusable { look }
-        | SkillsCommand::Roots { look } => look,
+        SkillsCommand::List { discovery, .. }
+        | SkillsCommand::Show { discovery, .. }
+        | SkillsCommand::Check { discovery, .. }
+        | SkillsCommand::Confusable { discovery }
+        | SkillsCommand::Roots { discovery } => discovery,
         SkillsCommand::Search(arguments) => {
-            return skills_search::run(environment, arguments, looked, out);
+            return skills_search::run(environment, arguments, discovered, out);
         }
         SkillsCommand::Activate { conversation, .. }
         | SkillsCommand::Expand { conversation, .. }
         | SkillsCommand::Collapse { conversation, .. } => {
-            return skills_activate::run(environment, command, conversation, looked, out);
+            return skills_activate::run(environment, command, conversation, discovered, out);
         }
         SkillsCommand::Manage(command) => return skills_manage::run(&environment, command, out),
     };
     let json = flags.json;
-    let looked = looked.insert(discover(environment, flags)?);
+    let discovered = discovered.insert(discover(environment, flags)?);
     Ok(match command {
         SkillsCommand::List { states, tree, .. } => {
             let form = match (json, tree) {
@@ -284,15 +291,17 @@ fn skills(
                 (_, true) => skills_list::ListForm::Tree,
                 _ => skills_list::ListForm::Table,
             };
-            skills_list::run(looked, form, states, out)
+            skills_list::run(discovered, form, states, out)
         }
-        SkillsCommand::Show { name, look } => skills_show::run(looked, look, name, out)?,
+        SkillsCommand::Show { name, discovery } => {
+            skills_show::run(discovered, discovery, name, out)?
+        }
         SkillsCommand::Check { only, .. } => {
-            check::run(looked, check::CheckedKinds::Skills, only, json, out)?
+            check::run(discovered, check::CheckedKinds::Skills, only, json, out)?
         }
-        SkillsCommand::Confusable { .. } => skills_confusable::run(looked, json, out),
+        SkillsCommand::Confusable { .. } => skills_confusable::run(discovered, json, out),
         // The commands of a conversation have returned above.
-        _ => skills_roots::run(looked, json, out),
+        _ => skills_roots::run(discovered, json, out),
     })
 }
 
@@ -354,22 +363,22 @@ fn flags_before_command(error: &clap::Error, arguments: &[OsString]) -> bool {
 /// A library that has looked, with what it saw.
 pub(crate) struct DiscoveredLibrary {
     pub(crate) library: Library,
-    pub(crate) look: grove_skills::Discovery,
+    pub(crate) discovery: grove_skills::Discovery,
 }
 
 impl std::ops::Deref for DiscoveredLibrary {
     type Target = grove_skills::Discovery;
 
     fn deref(&self) -> &Self::Target {
-        &self.look
+        &self.discovery
     }
 }
 
 impl DiscoveredLibrary {
     pub(crate) fn new(environment: Environment, request: DiscoveryRequest) -> Self {
         let mut library = Library::new(environment, request);
-        let look = library.look();
-        Self { library, look }
+        let discovery = library.discover();
+        Self { library, discovery }
     }
 
     /// Writes what was learnt for the next start, and notes what could not be written.
@@ -383,19 +392,19 @@ impl DiscoveredLibrary {
 /// Looks at skills as asked.
 pub(crate) fn discover(
     environment: Environment,
-    look: &DiscoveryArgs,
+    discovery: &DiscoveryArgs,
 ) -> Result<DiscoveredLibrary, CommandError> {
-    let request = request(&environment, look, None)?;
+    let request = request(&environment, discovery, None)?;
     Ok(DiscoveredLibrary::new(environment, request))
 }
 
 /// Looks at skills and agents, to compare what hosts have of them.
 fn discover_for_hosts(
     environment: Environment,
-    look: &DiscoveryArgs,
+    discovery: &DiscoveryArgs,
 ) -> Result<DiscoveredLibrary, CommandError> {
-    let mut request = request(&environment, look, None)?;
-    let host = look.host.as_deref().and_then(hosts::by_name);
+    let mut request = request(&environment, discovery, None)?;
+    let host = discovery.host.as_deref().and_then(hosts::by_name);
     request.parts = host.map_or(DiscoveryParts::PROMPTS, |host| host_views::parts_of(&host));
     Ok(DiscoveredLibrary::new(environment, request))
 }
@@ -404,29 +413,30 @@ fn discover_for_hosts(
 /// before looking. Gives the file too.
 pub(crate) fn discover_in_session(
     environment: Environment,
-    look: &DiscoveryArgs,
+    discovery: &DiscoveryArgs,
     session: Option<&Path>,
 ) -> Result<(DiscoveredLibrary, Option<PathBuf>), CommandError> {
     let session = session.map(|file| absolute(file, &environment));
     let known = session.as_deref().map(session_file::read).transpose()?;
     let names = known.flatten().and_then(|session| session.frozen.names);
-    let request = request(&environment, look, names)?;
+    let request = request(&environment, discovery, names)?;
     Ok((DiscoveredLibrary::new(environment, request), session))
 }
 
 /// Returns the request for a look, as typed.
 pub(crate) fn request(
     environment: &Environment,
-    look: &DiscoveryArgs,
+    discovery: &DiscoveryArgs,
     names: Option<Vec<String>>,
 ) -> Result<DiscoveryRequest, CommandError> {
-    let view = match &look.host {
+    let view = match &discovery.host {
         Some(name) => {
             DiscoveryView::Host(naming::known_host(name, "known hosts", hosts::names())?.to_owned())
         }
-        None if look.roots.is_empty() => DiscoveryView::Own,
+        None if discovery.roots.is_empty() => DiscoveryView::Own,
         None => DiscoveryView::Folders(
-            look.roots
+            discovery
+                .roots
                 .iter()
                 .map(|root| absolute(root, environment))
                 .collect(),
@@ -434,7 +444,7 @@ pub(crate) fn request(
     };
     Ok(DiscoveryRequest {
         view,
-        all: look.all,
+        all: discovery.all,
         names,
         ..DiscoveryRequest::default()
     })

@@ -13,12 +13,12 @@ use crate::json::{DiagnosticJson, SnapshotJson, count_sources};
 use crate::output::{CommandOutput, columns};
 use crate::table::Table;
 
-pub(super) fn run(looked: &DiscoveredLibrary, json: bool, out: &mut CommandOutput) -> u8 {
-    let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
-    let views = host_views::all(looked);
+pub(super) fn run(discovered: &DiscoveredLibrary, json: bool, out: &mut CommandOutput) -> u8 {
+    let (snapshot, environment) = (&discovered.snapshot, discovered.library.environment());
+    let views = host_views::all(discovered);
     let attention = attention(snapshot, &views);
     if json {
-        let limits = &looked.world.settings.settings.limits;
+        let limits = &discovered.world.settings.settings.limits;
         out.json(&json!({
             "schema": "grove.overview/2",
             "snapshot": SnapshotJson::new(snapshot),
@@ -164,7 +164,7 @@ fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<AttentionItem> {
 
 /// A command that looks as a view does.
 fn command_in_view(command: &str, view: &HostView) -> String {
-    naming::command_with_flags(command, &view.look.request)
+    naming::command_with_flags(command, &view.discovery.request)
 }
 
 fn is_or_are(count: usize) -> String {

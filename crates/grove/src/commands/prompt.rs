@@ -25,7 +25,7 @@ const MAX_BASE: u64 = 4 << 20;
 pub(super) fn run(
     environment: Environment,
     arguments: &PromptArgs,
-    looked: &mut Option<DiscoveredLibrary>,
+    discovered: &mut Option<DiscoveredLibrary>,
     out: &mut CommandOutput,
 ) -> Outcome {
     if let Some(run) = &arguments.run {
@@ -46,25 +46,25 @@ pub(super) fn run(
     };
     let request = DiscoveryRequest {
         parts: DiscoveryParts::PROMPTS,
-        agent_folders: agents::folders(&environment, &arguments.look),
+        agent_folders: agents::folders(&environment, &arguments.discovery),
         ..request(&environment, &flags, None)?
     };
     let mut library = Library::new(environment, request);
-    let (look, made) = library.discover_until_fresh(|look| {
-        let agents = &look.snapshot.agents;
+    let (discovery, made) = library.discover_until_fresh(|discovery| {
+        let agents = &discovery.snapshot.agents;
         let agent = agents::find(agents, &name)?;
         require_usable(agents, agent)?;
-        let made = prompt(&look.snapshot, &look.sources, agent, &options)?;
-        Ok::<_, CommandError>((look.clone(), made))
+        let made = prompt(&discovery.snapshot, &discovery.sources, agent, &options)?;
+        Ok::<_, CommandError>((discovery.clone(), made))
     })?;
     made.write_index()?;
-    print(&look, &name, &made, arguments, out)?;
-    *looked = Some(DiscoveredLibrary { library, look });
+    print(&discovery, &name, &made, arguments, out)?;
+    *discovered = Some(DiscoveredLibrary { library, discovery });
     Ok(0)
 }
 
 fn print(
-    look: &Seen,
+    discovery: &Seen,
     name: &str,
     made: &AgentPrompt,
     arguments: &PromptArgs,
@@ -72,7 +72,7 @@ fn print(
 ) -> Result<(), CommandError> {
     let prompt = &made.prompt;
     if arguments.json {
-        let agents = &look.snapshot.agents;
+        let agents = &discovery.snapshot.agents;
         let agent = agents::find(agents, name)?;
         let (address, tokens) = (agents.address(agent), cost(&prompt.text).1);
         out.json(&PromptJson::new(&agent.name, address, prompt, tokens));
@@ -80,7 +80,7 @@ fn print(
     }
     out.diagnostics(&prompt.warnings);
     if arguments.explain {
-        explain(&look.world.environment, prompt, out);
+        explain(&discovery.world.environment, prompt, out);
         out.note(&said_of_base(prompt));
     } else {
         out.text(&prompt.text);

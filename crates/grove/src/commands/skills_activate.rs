@@ -25,14 +25,14 @@ pub(super) fn run(
     environment: Environment,
     command: &SkillsCommand,
     conversation: &ConversationArgs,
-    looked: &mut Option<DiscoveredLibrary>,
+    discovered: &mut Option<DiscoveredLibrary>,
     out: &mut CommandOutput,
 ) -> Outcome {
-    let flags = conversation.look();
+    let flags = conversation.discovery_args();
     let session = conversation.session.as_deref();
     let (seen, session) = discover_in_session(environment, &flags, session)?;
     let mut talk = ConversationCommand {
-        looked: looked.insert(seen),
+        discovered: discovered.insert(seen),
         flags,
         session,
         out,
@@ -55,7 +55,7 @@ pub(super) fn run(
 }
 
 struct ConversationCommand<'a> {
-    looked: &'a mut DiscoveredLibrary,
+    discovered: &'a mut DiscoveredLibrary,
     flags: DiscoveryArgs,
     session: Option<PathBuf>,
     out: &'a mut CommandOutput,
@@ -64,10 +64,11 @@ struct ConversationCommand<'a> {
 impl ConversationCommand<'_> {
     fn activate(&mut self, call: &SkillCall<'_>) -> Outcome {
         let session = self.session.as_deref();
-        let DiscoveredLibrary { library, look } = &mut *self.looked;
-        let activate =
-            |look: &grove_skills::Discovery| Disclosure::new(look, session).activate(call);
-        let activated = library.fresh_from(look, activate);
+        let DiscoveredLibrary { library, discovery } = &mut *self.discovered;
+        let activate = |discovery: &grove_skills::Discovery| {
+            Disclosure::new(discovery, session).activate(call)
+        };
+        let activated = library.fresh_from(discovery, activate);
         let activated =
             activated.map_err(|error| explain(error, "activate", call.typed, &self.flags))?;
         if self.flags.json {
@@ -82,7 +83,7 @@ impl ConversationCommand<'_> {
     }
 
     fn expand(&mut self, typed: &str) -> Outcome {
-        let disclosure = Disclosure::new(&self.looked.look, self.session.as_deref());
+        let disclosure = Disclosure::new(&self.discovered.discovery, self.session.as_deref());
         let expanded = disclosure.expand(typed);
         let expanded = expanded.map_err(|error| explain(error, "expand", typed, &self.flags))?;
         if self.flags.json {
@@ -104,7 +105,7 @@ impl ConversationCommand<'_> {
     }
 
     fn collapse(&mut self, typed: &str) -> Outcome {
-        let disclosure = Disclosure::new(&self.looked.look, self.session.as_deref());
+        let disclosure = Disclosure::new(&self.discovered.discovery, self.session.as_deref());
         let collapsed = disclosure.collapse(typed);
         let collapsed =
             collapsed.map_err(|error| explain(error, "collapse", typed, &self.flags))?;

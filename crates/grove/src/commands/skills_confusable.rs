@@ -10,15 +10,15 @@ use super::{DiscoveredLibrary, counted, unread};
 use crate::json::{DiagnosticJson, SnapshotJson};
 use crate::output::CommandOutput;
 
-pub(super) fn run(looked: &mut DiscoveredLibrary, json: bool, out: &mut CommandOutput) -> u8 {
+pub(super) fn run(discovered: &mut DiscoveredLibrary, json: bool, out: &mut CommandOutput) -> u8 {
     let (snapshot, found, diagnostics) =
-        Searcher::default().confusable_in(&mut looked.library, &looked.look);
+        Searcher::default().confusable_in(&mut discovered.library, &discovered.discovery);
     if json {
         out.json(&to_json(&snapshot, &found, &diagnostics));
         return 0;
     }
     out.diagnostics(&diagnostics);
-    unread::say(&snapshot, looked.library.environment(), out);
+    unread::say(&snapshot, discovered.library.environment(), out);
     let name = |at: &usize| snapshot.skills.get(*at).map_or("", Skill::name);
     let names = |skills: &[usize]| skills.iter().map(name).collect::<Vec<_>>();
     for family in &found.families {

@@ -39,12 +39,12 @@ pub(super) enum ListForm {
 }
 
 pub(super) fn run(
-    looked: &DiscoveredLibrary,
+    discovered: &DiscoveredLibrary,
     form: ListForm,
     states: &[String],
     out: &mut CommandOutput,
 ) -> u8 {
-    let snapshot = &looked.snapshot;
+    let snapshot = &discovered.snapshot;
     let wanted =
         |skill: &&Skill| states.is_empty() || states.iter().any(|word| is(skill.state, word));
     let skills: Vec<&Skill> = snapshot.skills.iter().filter(wanted).collect();
@@ -74,7 +74,7 @@ pub(super) fn run(
         }
         return 0;
     }
-    let environment = looked.library.environment();
+    let environment = discovered.library.environment();
     if form == ListForm::Tree {
         tree(snapshot, skills, out);
     } else {
@@ -89,7 +89,7 @@ pub(super) fn run(
     let findings = super::check::count_findings(snapshot);
     if findings > 0 {
         let findings = counted(findings, "finding");
-        let command = naming::command_with_flags("grove skills check", &looked.request);
+        let command = naming::command_with_flags("grove skills check", &discovered.request);
         out.note(&format!("{findings}: run `{command}`"));
     }
     0

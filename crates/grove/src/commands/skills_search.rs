@@ -20,7 +20,7 @@ const NEAREST: usize = 3;
 pub(super) fn run(
     environment: Environment,
     arguments: &SearchArgs,
-    looked: &mut Option<DiscoveredLibrary>,
+    discovered: &mut Option<DiscoveredLibrary>,
     out: &mut CommandOutput,
 ) -> Outcome {
     let text = arguments.words.join(" ");
@@ -29,8 +29,8 @@ pub(super) fn run(
             .hint("give a task, keywords or a name: `grove skills search merge two documents`"));
     }
     let session = arguments.session.as_deref();
-    let (seen, _) = discover_in_session(environment, &arguments.look, session)?;
-    let looked = looked.insert(seen);
+    let (seen, _) = discover_in_session(environment, &arguments.discovery, session)?;
+    let discovered = discovered.insert(seen);
     let query = SearchQuery {
         text: &text,
         limit: arguments.limit,
@@ -40,19 +40,25 @@ pub(super) fn run(
             SearchAudience::Model
         },
     };
-    let found = Searcher::default().search_in(&mut looked.library, &looked.look, &query);
-    if arguments.look.json {
+    let found =
+        Searcher::default().search_in(&mut discovered.library, &discovered.discovery, &query);
+    if arguments.discovery.json {
         out.json(&to_json(&text, &found));
     } else {
-        print(looked, &found, &text, out);
+        print(discovered, &found, &text, out);
     }
     let is_found = search::anything_fits(&found.hits);
     Ok(ErrorKind::Finding.exit_code_if(!is_found))
 }
 
-fn print(looked: &DiscoveredLibrary, found: &SearchResult, text: &str, out: &mut CommandOutput) {
+fn print(
+    discovered: &DiscoveredLibrary,
+    found: &SearchResult,
+    text: &str,
+    out: &mut CommandOutput,
+) {
     out.diagnostics(&found.diagnostics);
-    unread::say(&found.snapshot, looked.library.environment(), out);
+    unread::say(&found.snapshot, discovered.library.environment(), out);
     if found.hits.is_empty() {
         out.note(&format!("no skill matches `{text}`"));
         out.note("hint: describe the task in other words, or see `grove skills list`");
@@ -81,7 +87,7 @@ fn print(looked: &DiscoveredLibrary, found: &SearchResult, text: &str, out: &mut
             skill.description().unwrap_or(""),
         ]);
     }
-    out.painted(&table.render(page(&looked.library.environment().variables)));
+    out.painted(&table.render(page(&discovered.library.environment().variables)));
     out.note(&format!(
         "{} found; `grove skills activate NAME` prints the instructions",
         counted(found.hits.len(), "skill")

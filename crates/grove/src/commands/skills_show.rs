@@ -31,12 +31,12 @@ impl TreeRelatives {
 }
 
 pub(super) fn run(
-    looked: &DiscoveredLibrary,
+    discovered: &DiscoveredLibrary,
     flags: &DiscoveryArgs,
     name: &str,
     out: &mut CommandOutput,
 ) -> Outcome {
-    let snapshot = &looked.snapshot;
+    let snapshot = &discovered.snapshot;
     let found = match address::find(snapshot, name) {
         AddressMatch::One(at) => snapshot.skills.get(at).map(|skill| (at, skill)),
         AddressMatch::Several(all) => {
@@ -50,7 +50,7 @@ pub(super) fn run(
     };
     let family = TreeRelatives::of(snapshot, at);
     if flags.json {
-        let bytes = looked.sources.skills.read(skill);
+        let bytes = discovered.sources.skills.read(skill);
         let all = json!({
             "schema": "grove.skills.show/1",
             "skill": EntryJson::new(snapshot.entries(), skill),
@@ -62,18 +62,18 @@ pub(super) fn run(
         });
         out.json(&without_empty(all, &["parent", "children"]));
     } else {
-        print(looked, skill, &family, out);
+        print(discovered, skill, &family, out);
     }
     Ok(0)
 }
 
 fn print(
-    looked: &DiscoveredLibrary,
+    discovered: &DiscoveredLibrary,
     skill: &Skill,
     family: &TreeRelatives,
     out: &mut CommandOutput,
 ) {
-    let (snapshot, environment) = (&looked.snapshot, looked.library.environment());
+    let (snapshot, environment) = (&discovered.snapshot, discovered.library.environment());
     let location = snapshot.location(&skill.place);
     entry_listing::rows(snapshot.entries(), skill, environment, out);
     let mut row = |label: &str, value: &str| {
@@ -132,7 +132,7 @@ fn print(
         let cost = format!("about {told} in a list, {body} for its instructions");
         row("tokens", &cost);
     }
-    let bytes = looked.sources.skills.read(skill);
+    let bytes = discovered.sources.skills.read(skill);
     if let Some(bytes) = &bytes {
         row("digest", &Digest::of(bytes).to_string());
     }

@@ -69,7 +69,7 @@ pub(super) fn run(
     fix: bool,
     out: &mut CommandOutput,
 ) -> Outcome {
-    let look = || -> Result<Vec<CheckedFile>, CommandError> {
+    let check_paths = || -> Result<Vec<CheckedFile>, CommandError> {
         let all = paths.iter().map(|path| absolute(path, environment));
         let all = all.map(|path| check(environment, &path));
         Ok(all
@@ -78,11 +78,11 @@ pub(super) fn run(
             .flatten()
             .collect())
     };
-    let mut all = look()?;
+    let mut all = check_paths()?;
     let mut fixed = Vec::new();
     if fix && all.iter().any(|checked| checked.repaired.is_some()) {
         fixed = repair(environment, &all, form, out)?;
-        all = look()?;
+        all = check_paths()?;
     }
     let fails = all.iter().any(|checked| strict::fails(&checked.findings));
     if form == FindingsForm::Json {

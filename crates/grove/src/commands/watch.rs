@@ -19,10 +19,10 @@ const READER_CHECK: Duration = Duration::from_millis(500);
 
 pub(super) fn run(
     environment: Environment,
-    look: &DiscoveryArgs,
+    discovery: &DiscoveryArgs,
     out: &mut CommandOutput,
 ) -> Outcome {
-    let request = super::request(&environment, look, None)?;
+    let request = super::request(&environment, discovery, None)?;
     let live = LiveLibrary::start(environment, request);
     let mut subscription = live.subscribe();
     let base = subscription.base();

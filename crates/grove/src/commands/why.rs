@@ -47,24 +47,24 @@ fn answer_words(answer: &str, message: impl Into<String>, fix: Option<String>) -
 }
 
 pub(super) fn run(
-    looked: &DiscoveredLibrary,
+    discovered: &DiscoveredLibrary,
     name: &str,
     json: bool,
     out: &mut CommandOutput,
 ) -> Outcome {
-    let views = host_views::all(looked);
-    let environment = looked.library.environment();
+    let views = host_views::all(discovered);
+    let environment = discovered.library.environment();
     let skills = answers(
         &views,
-        &|view| Some(view.look.snapshot.entries()),
+        &|view| Some(view.discovery.snapshot.entries()),
         name,
         environment,
     );
     let agents = answers(
         &views,
         &|view| {
-            let is_known = view.look.request.parts.agents;
-            is_known.then(|| view.look.snapshot.agents.entries())
+            let is_known = view.discovery.request.parts.agents;
+            is_known.then(|| view.discovery.snapshot.agents.entries())
         },
         name,
         environment,
@@ -104,7 +104,7 @@ fn nowhere(views: &[HostView], name: &str, environment: &Environment) -> Command
         one_line(name),
         titles.join(", ")
     );
-    let roots = views.iter().flat_map(|view| &view.look.snapshot.roots);
+    let roots = views.iter().flat_map(|view| &view.discovery.snapshot.roots);
     let roots: BTreeSet<String> = roots.map(|root| tilde(&root.path, environment)).collect();
     let error = CommandError::finding(message);
     let error = error.hint(entry_listing::hint_for(&near(views, name), "skill"));
@@ -126,7 +126,7 @@ fn nowhere(views: &[HostView], name: &str, environment: &Environment) -> Command
 fn misnamed(views: &[HostView], name: &str, environment: &Environment) -> BTreeSet<String> {
     let findings = views
         .iter()
-        .flat_map(|view| &view.look.snapshot.diagnostics);
+        .flat_map(|view| &view.discovery.snapshot.diagnostics);
     let about = findings.filter(|finding| finding.code == Code::FileNameCase);
     let about = about.filter_map(|finding| {
         let file = finding.file.as_ref()?;
@@ -147,7 +147,7 @@ fn misnamed(views: &[HostView], name: &str, environment: &Environment) -> BTreeS
 fn no_agents(views: &[HostView], name: &str, environment: &Environment) -> BTreeSet<String> {
     let findings = views
         .iter()
-        .flat_map(|view| &view.look.snapshot.agents.diagnostics);
+        .flat_map(|view| &view.discovery.snapshot.agents.diagnostics);
     let about = findings.filter_map(|finding| {
         let file = finding.file.as_ref()?;
         let is_named = file.file_stem().is_some_and(|stem| stem == name);
@@ -163,8 +163,12 @@ fn no_agents(views: &[HostView], name: &str, environment: &Environment) -> BTree
 }
 
 fn near(views: &[HostView], name: &str) -> Vec<String> {
-    let skills = views.iter().flat_map(|view| &view.look.snapshot.skills);
-    let agents = views.iter().flat_map(|view| &view.look.snapshot.agents.all);
+    let skills = views
+        .iter()
+        .flat_map(|view| &view.discovery.snapshot.skills);
+    let agents = views
+        .iter()
+        .flat_map(|view| &view.discovery.snapshot.agents.all);
     let names = skills.map(Skill::name).chain(agents.map(Agent::name));
     near_names(names, name)
 }
@@ -474,7 +478,7 @@ fn not_there<E: ExplainedEntry>(
         let folder = tilde(E::folder_of(file), environment);
         let message = format!("not looked in: {title} does not read {folder}");
         let host = view.host.as_ref();
-        let folders = &view.look.world.project.folders;
+        let folders = &view.discovery.world.project.folders;
         let project = folders.iter().find(|it| is_project && file.starts_with(it));
         let project = project.map(|folder| tilde(folder, environment));
         let fix = host.and_then(|host| E::brought_to(host, name, project.as_deref()));

@@ -208,7 +208,7 @@ fn a_tree_is_opened_through_the_library() {
         exact: None,
         exclude: Vec::new(),
     };
-    let look = library.look();
+    let look = library.discover();
     let disclosure = Disclosure::new(&look, Some(&talk));
     let shown = |disclosure: &Disclosure<'_>| {
         let told = disclosure.catalog(&asked).unwrap();
