@@ -1,14 +1,14 @@
 //! Activating, expanding and collapsing on real files, with a session file or without.
 //!
 //! ```no_run
-//! use grove_skills::disclosure::{Call, Disclosure};
-//! use grove_skills::{Environment, Library, LookAgain as _, Request};
+//! use grove_skills::disclosure::{SkillCall, Disclosure};
+//! use grove_skills::{Environment, Library, Rediscover as _, DiscoveryRequest};
 //!
 //! let environment = Environment::for_home("/home/me".into(), "/home/me/project".into());
-//! let mut library = Library::new(environment, Request::default());
+//! let mut library = Library::new(environment, DiscoveryRequest::default());
 //! let session = std::path::Path::new("/home/me/conversation.json");
-//! let call = Call::of("pdf");
-//! match library.look_until_steady(|look| Disclosure::new(look, Some(session)).activate(&call)) {
+//! let call = SkillCall::of("pdf");
+//! match library.discover_until_fresh(|discovery| Disclosure::new(discovery, Some(session)).activate(&call)) {
 //!     Ok(activated) => println!("{}", activated.text),
 //!     Err(error) => eprintln!("{error}"),
 //! }

@@ -1,12 +1,12 @@
 //! The embeddable engine for skills, agents and chains: from an environment to a snapshot.
 //!
 //! ```no_run
-//! use grove_skills::{Environment, Library, Request};
+//! use grove_skills::{Environment, Library, DiscoveryRequest};
 //!
 //! let environment = Environment::for_home("/home/me".into(), "/home/me/project".into());
-//! let mut library = Library::new(environment, Request::default());
-//! let look = library.look();
-//! for skill in &look.snapshot.skills {
+//! let mut library = Library::new(environment, DiscoveryRequest::default());
+//! let discovery = library.discover();
+//! for skill in &discovery.snapshot.skills {
 //!     let _ = (skill.id(), skill.state.as_str());
 //! }
 //! ```

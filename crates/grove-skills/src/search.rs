@@ -1,13 +1,13 @@
 //! Searching the skills of a library, with the index kept in the cache folder.
 //!
 //! ```no_run
-//! use grove_skills::search::{Audience, Query, Searcher};
-//! use grove_skills::{Environment, Library, Request};
+//! use grove_skills::search::{SearchAudience, SearchQuery, Searcher};
+//! use grove_skills::{Environment, Library, DiscoveryRequest};
 //!
 //! let environment = Environment::for_home("/home/me".into(), "/home/me/project".into());
-//! let mut library = Library::new(environment, Request::default());
+//! let mut library = Library::new(environment, DiscoveryRequest::default());
 //! let mut searcher = Searcher::default();
-//! let query = Query { text: "merge two documents", limit: 10, audience: Audience::Model };
+//! let query = SearchQuery { text: "merge two documents", limit: 10, audience: SearchAudience::Model };
 //! let found = searcher.search(&mut library, &query);
 //! for hit in &found.hits {
 //!     println!("{}", found.snapshot.skills[hit.skill].name());

@@ -3,10 +3,10 @@
 //! ```no_run
 //! use std::time::Duration;
 //! use grove_skills::live::LiveLibrary;
-//! use grove_skills::{Environment, Request};
+//! use grove_skills::{Environment, DiscoveryRequest};
 //!
 //! let environment = Environment::for_home("/home/me".into(), "/home/me/project".into());
-//! let library = LiveLibrary::start(environment, Request::default());
+//! let library = LiveLibrary::start(environment, DiscoveryRequest::default());
 //! let mut subscription = library.subscribe();
 //! let now = library.snapshot(); // every file was looked at after this was called
 //! while let Some(update) = subscription.next(Duration::from_secs(60)) {
