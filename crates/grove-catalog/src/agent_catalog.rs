@@ -25,9 +25,7 @@ use crate::snapshot::{Skill, SkillLocation, Snapshot};
 use crate::state::EntryState;
 use crate::tree::SkillTree;
 
-/// The most entries of one list.
 const MOST_ENTRIES: usize = 300;
-/// The most agents that a search gives.
 const MOST_FOUND: usize = 12;
 /// The characters of a description that a search gives.
 const LONGEST_FOUND: usize = 300;

@@ -135,7 +135,6 @@ fn unknown(code: Code, noun: &str, name: &str, near: &[String]) -> Diagnostic {
     }
 }
 
-/// Returns everything that the steps of a chain call for, in order, with its place in the file.
 fn calls(chain: &chain::ChainFile) -> Vec<(StepReference<'_>, ChainPosition)> {
     let mut calls = Vec::new();
     for task in chain.steps.iter().flat_map(chain::ChainStep::tasks) {

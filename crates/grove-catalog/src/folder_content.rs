@@ -96,7 +96,6 @@ impl FolderContentEntry {
         }
     }
 
-    /// Returns the change to an entry that was something else before.
     fn change_from(&self, before: &Self) -> Option<&'static str> {
         match (before, self) {
             (_, Self::File { digest: None, .. }) => Some("cannot be read"),
@@ -180,7 +179,6 @@ impl FolderContent {
     }
 }
 
-/// The most links that one path may have.
 const MAX_LINKS: usize = 16;
 
 /// Returns a link's target from its folder; none if it leads out of the outermost one.

@@ -6,7 +6,6 @@ use crate::hosts::{IdentityRules, MissingDescription, MissingName};
 use crate::snapshot::Skill;
 use crate::state::StateReason;
 
-/// Returns the reason why a skill is left out, if it is.
 pub(crate) fn reason(rules: &IdentityRules, skill: &Skill) -> Option<StateReason> {
     let beyond = |length: usize, longest: Option<u64>| {
         longest.is_some_and(|longest| u64::try_from(length).is_ok_and(|length| length > longest))

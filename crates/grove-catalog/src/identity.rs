@@ -69,7 +69,6 @@ pub fn is_unportable(folder: &str) -> bool {
         || is_device_name(folder)
 }
 
-/// The most bytes of the name of a device.
 const LONGEST_DEVICE: usize = 5;
 
 /// Tells if a folder name is that of a device on Windows, with any extension.

@@ -3,6 +3,8 @@
 //! Each rule is one function that every surface calls. Everything is pure: facts about the machine and
 //! the user's settings arrive as values, and the same input produces the same bytes.
 
+#![warn(missing_docs)]
+
 pub mod address;
 pub mod agent_catalog;
 pub mod agents;

@@ -149,7 +149,6 @@ impl<'a> OverridesByAgent<'a> {
         }
     }
 
-    /// Returns the final override of each field of an agent, and the text in place of its own.
     fn fields(
         &self,
         name: &str,

@@ -30,7 +30,6 @@ use crate::state::StateReason;
 pub use base::{BasePrompt, BasePromptUse};
 pub use instructions::InstructionFile;
 
-/// The instructions before the list of skills that an agent reads itself.
 pub(crate) const LISTING: &str = "These skills are instructions for particular tasks. When a task matches a description, read the file at its location before you begin; relative paths in it are relative to its folder.";
 
 /// The tools that read files, by the names that hosts give them.

@@ -53,7 +53,6 @@ impl<'a> DiagnosticJson<'a> {
     }
 }
 
-/// Writes the diagnostics of a record that is itself serialised.
 pub(crate) fn diagnostics<S: Serializer>(all: &[Diagnostic], to: S) -> Result<S::Ok, S::Error> {
     DiagnosticJson::list(all).serialize(to)
 }

@@ -182,7 +182,6 @@ impl Snapshot {
     }
 }
 
-/// Returns the digest of everything, from the digests of its parts.
 pub(crate) fn whole_digest(skills: Digest, agents: &Agents, chains: &Chains) -> Digest {
     Digest::of_fields([skills, agents.digest(), chains.digest()].map(|part| *part.as_bytes()))
 }

@@ -243,7 +243,6 @@ fn pinned_entries(
         .collect()
 }
 
-/// The most changes that are named.
 const MAX_NAMED: usize = 3;
 
 fn listed(changes: &[(String, &'static str)]) -> String {

@@ -27,15 +27,12 @@ use crate::sandbox::{EnforcedRestriction, Sandbox};
 /// The command that a keeper runs, with its limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeeperOrder {
-    /// The program and its arguments.
     pub command: Vec<String>,
-    /// The folder in which it runs.
     pub folder: PathBuf,
     /// Its whole environment; the mark is added.
     pub environment: Vec<(String, String)>,
     /// The path to the attempt from the root of its tree.
     pub mark: String,
-    /// The most time that it may take, in milliseconds.
     pub limit_ms: u64,
     /// The time between asking a tree to end and ending it, in milliseconds.
     pub grace_ms: u64,
@@ -72,27 +69,21 @@ impl KeeperOrder {
     }
 }
 
-/// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ProgramExit {
-    /// It ended with this code.
     Code(i32),
-    /// It was ended by this signal.
     Signal(i32),
     /// It never ran, for this reason.
     NotStarted(String),
 }
 
-/// The reason why a tree ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum EndReason {
-    /// Its program ended by itself.
     Done,
     /// It reached its time limit.
     TimedOut,
-    /// The caller asked it to end.
     Told,
     /// The process that started the keeper is gone.
     Abandoned,
@@ -100,12 +91,9 @@ pub enum EndReason {
     UsedTooMuch,
 }
 
-/// The observations of a keeper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeeperReport {
-    /// The end of the program.
     pub exit: ProgramExit,
-    /// The reason why the tree ended.
     pub why: EndReason,
     /// The number of scans for processes that are left.
     pub scans: u32,
@@ -113,11 +101,9 @@ pub struct KeeperReport {
     pub ended: u32,
     /// The process ids of those that could not be ended.
     pub left: Vec<u32>,
-    /// The restrictions of its sandbox that the kernel enforced.
     pub held: Vec<EnforcedRestriction>,
 }
 
-/// An order with its secret word.
 #[derive(Serialize, Deserialize)]
 struct SealedOrder {
     /// The word that the report must repeat.

@@ -38,7 +38,6 @@ pub use programs::{
 pub use sandbox::{EnforcedRestriction, Sandbox, Seclusion, allowed_variables, write_rules_work};
 pub use threads::runtime;
 
-/// The README's example is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct ReadmeExample;

@@ -4,23 +4,19 @@ use grove_plan::Holder;
 
 use crate::processes::{self, read_proc};
 
-/// A process, with the data by which other processes recognise it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessIdentity(pub Holder);
 
-/// The result of looking for a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Liveness {
     /// The process is there, perhaps stopped.
     Alive,
-    /// The process has ended.
     Gone,
     /// The process lives in another PID namespace, where this one cannot look.
     Unknown,
 }
 
 impl ProcessIdentity {
-    /// Returns the owner that stands for this process.
     pub fn this_process() -> Self {
         let pid = std::process::id();
         Self(Holder {
@@ -31,7 +27,6 @@ impl ProcessIdentity {
         })
     }
 
-    /// Looks for the process and tells if it is alive.
     pub fn liveness(&self) -> Liveness {
         let Holder {
             pid,

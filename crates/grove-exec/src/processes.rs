@@ -19,27 +19,21 @@ const BETWEEN_SCANS: Duration = Duration::from_millis(10);
 /// The most bytes of a `/proc` file that are read: an environment may be as large as the kernel lets it be.
 const MOST_READ: usize = 4 << 20;
 
-/// A process at the time of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SeenProcess {
-    /// The id of the process.
     pub pid: u32,
     /// Its start time, in ticks of the boot clock.
     pub start_time: u64,
 }
 
-/// The result of ending the processes of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedTree {
-    /// The number of scans for processes.
     pub scans: u32,
-    /// The number of processes that were ended.
     pub ended: u32,
     /// The processes that were still there at the time limit.
     pub left: Vec<SeenProcess>,
 }
 
-/// The fields of a process that are read from its `stat` file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProcessStat {
     parent: u32,
@@ -51,7 +45,6 @@ pub(crate) struct ProcessStat {
     pages: u64,
 }
 
-/// The resources that a tree uses at a moment.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TreeResources {
     pub(crate) tasks: u64,
@@ -59,7 +52,6 @@ pub(crate) struct TreeResources {
     pub(crate) memory: u64,
 }
 
-/// Reads a small file of the kernel.
 #[expect(
     clippy::disallowed_methods,
     reason = "/proc is no content: this crate owns processes"
@@ -117,7 +109,6 @@ pub fn is_marked(value: &str, mark: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The mark that a process carries.
 fn mark_of(pid: u32) -> Option<String> {
     let environment = read_proc(&format!("/proc/{pid}/environ"))?;
     let mut variables = environment.split(|byte| *byte == 0);
@@ -133,7 +124,6 @@ fn carries(pid: u32, mark: &str) -> bool {
     mark_of(pid).is_some_and(|value| is_marked(&value, mark))
 }
 
-/// The processes that carry any mark, each with its mark.
 pub fn marked_processes() -> Vec<(SeenProcess, String)> {
     let all = all_processes().into_iter();
     let alive = all.filter(|(_, stat)| stat.state != 'Z');
@@ -174,7 +164,6 @@ pub fn kept_mark() -> Option<String> {
     mark
 }
 
-/// Returns true if a process is below `root`.
 fn descends(all: &BTreeMap<u32, ProcessStat>, mut pid: u32, root: u32) -> bool {
     // A chain of parents is at most as long as the number of processes.
     for _ in 0..all.len() {
@@ -210,7 +199,6 @@ fn own_share(pid: u32) -> u64 {
     kilobytes(&rollup.unwrap_or_default(), "Pss:")
 }
 
-/// The memory of the machine, in bytes.
 pub(crate) fn memory_of_the_machine() -> u64 {
     let all = kilobytes(&read_proc("/proc/meminfo").unwrap_or_default(), "MemTotal:");
     // Without a number, no use of memory is too much.

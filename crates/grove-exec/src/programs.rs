@@ -21,10 +21,8 @@ use serde_json::{Value, json};
 
 use crate::keeper::{EndReason, KeeperReport, ProgramExit};
 
-/// The description of one program and of its abilities.
 #[derive(Debug)]
 pub struct Program {
-    /// Its name as an engine.
     pub name: &'static str,
     /// Its name in messages to people.
     pub title: &'static str,
@@ -40,7 +38,6 @@ pub struct Program {
     pub apis: &'static [&'static str],
     /// Set if its own names of models begin with a vendor, as `anthropic/ID`.
     pub names_vendors: bool,
-    /// The things that it can be told.
     pub can: ProgramCapabilities,
     /// Our names of tools and its own names; it does not have a tool that is not here.
     pub tools: &'static [(&'static str, &'static str)],
@@ -62,7 +59,6 @@ pub struct Program {
     take: fn(&mut ProgramState, &Value, &mut dyn FnMut(ProgramEvent)),
 }
 
-/// The abilities of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(
@@ -72,17 +68,13 @@ pub struct Program {
 pub struct ProgramCapabilities {
     /// It takes another system text in place of its own.
     pub system_prompt: bool,
-    /// It takes a list of the tools that it may use.
     pub tool_list: bool,
-    /// It takes the address of its provider.
     pub base_url: bool,
-    /// It takes the model to ask.
     pub model: bool,
     /// It can go on with an earlier conversation.
     pub resume: bool,
     /// It tells its text while it writes it.
     pub streaming: bool,
-    /// It tells the tokens that it used.
     pub usage: bool,
     /// It can use the runtime's own tools: skills, questions, results as data.
     pub runtime_tools: bool,
@@ -93,7 +85,6 @@ pub struct ProgramCapabilities {
 }
 
 impl ProgramCapabilities {
-    /// Returns the names of the missing abilities.
     pub fn missing(self) -> Vec<&'static str> {
         let all = [
             (self.system_prompt, "system prompt"),
@@ -112,7 +103,6 @@ impl ProgramCapabilities {
     }
 }
 
-/// The programs that are known by name.
 pub const PROGRAMS: [&Program; 6] = [
     &claude::PROGRAM,
     &codex::PROGRAM,
@@ -122,24 +112,17 @@ pub const PROGRAMS: [&Program; 6] = [
     &gemini::PROGRAM,
 ];
 
-/// The task of a program.
 #[derive(Debug, Clone)]
 pub struct ProgramTask<'a> {
-    /// The program that is started.
     pub program: &'a Path,
     /// The words after the program in an engine's name.
     pub arguments: &'a [String],
-    /// The folder in which it works.
     pub work_folder: &'a Path,
-    /// The system text of its agent.
     pub system: &'a str,
-    /// The message that it answers.
     pub message: &'a str,
     /// Its model; it chooses one itself if there is none.
     pub model: Option<&'a str>,
-    /// The level of its thinking.
     pub thinking: Option<&'a str>,
-    /// Our names of the tools that it may use.
     pub tools: &'a [String],
     /// Set if one of these tools can change files.
     pub writes: bool,
@@ -147,7 +130,6 @@ pub struct ProgramTask<'a> {
     pub provider: Option<&'a ProgramProvider>,
     /// The person's variables that it is given when it chooses its provider itself.
     pub variables: &'a [String],
-    /// The runtime's own tools.
     pub bridge: Option<&'a ProgramBridge>,
     /// Its own name of the earlier conversation that it goes on with.
     pub resumes: Option<&'a str>,
@@ -157,7 +139,6 @@ pub struct ProgramTask<'a> {
     pub home: &'a Path,
 }
 
-/// A provider that a program is sent to.
 #[derive(Debug, Clone)]
 pub struct ProgramProvider {
     /// The interface of the provider, in configuration's word.
@@ -171,16 +152,13 @@ pub struct ProgramProvider {
 /// The runtime's own tools, as an MCP server for one attempt.
 #[derive(Debug, Clone)]
 pub struct ProgramBridge {
-    /// The address of the server.
     pub url: String,
     /// The secret of its clients; in a file or the environment alone.
     pub token: String,
-    /// The names of its tools.
     pub tools: Vec<String>,
 }
 
 impl ProgramBridge {
-    /// The name of the server in a program's configuration.
     pub const NAME: &str = "grove";
 
     /// Returns true if a program's name of a tool is that of one of these, in any of the forms that programs make of the
@@ -191,7 +169,6 @@ impl ProgramBridge {
         rest.is_some_and(|rest| rest.starts_with(['_', '-']))
     }
 
-    /// The configuration of the server in the form that most programs take.
     fn described(&self) -> Value {
         let authorization = format!("Bearer {}", self.token);
         let server = json!({
@@ -203,10 +180,8 @@ impl ProgramBridge {
     }
 }
 
-/// The command and the files with which a program is started.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProgramLaunch {
-    /// The program and its arguments.
     pub command: Vec<String>,
     /// Variables in addition to the usual ones.
     pub environment: Vec<(String, String)>,
@@ -268,31 +243,20 @@ impl ProgramLaunch {
     }
 }
 
-/// An event of any program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramEvent {
-    /// The program says something.
     Text(String),
-    /// The program thinks something.
     Thinking(String),
-    /// The program begins to use a tool.
     ToolStart {
-        /// The program's id of the call.
         id: String,
-        /// The program's name of the tool.
         tool: String,
-        /// The input of the tool.
         input: Value,
         /// Set if it is one of the runtime's own tools, whose calls the bridge sees itself.
         of_runtime: bool,
     },
-    /// A call of a tool has ended.
     ToolEnd {
-        /// The program's id of the call.
         id: String,
-        /// Set if the call failed.
         failed: bool,
-        /// The result that the model is told.
         result: String,
         /// Set if a command that the call began goes on, so that its end is unknown.
         goes_on: bool,
@@ -310,11 +274,8 @@ pub enum ProgramEvent {
 /// The effect of a tool call, as far as evidence needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallEffect {
-    /// The call runs a command line.
     Command(String),
-    /// The call writes these files.
     Writes(Vec<String>),
-    /// The call does something else.
     Other,
 }
 
@@ -325,23 +286,17 @@ pub struct ProgramState {
     pub text: String,
     /// Its name of the conversation.
     pub session: Option<String>,
-    /// The model that answered.
     pub model: Option<String>,
     /// The tokens that it used, by its own account.
     pub usage: Usage,
-    /// The failure of its provider, with the message.
     pub failure: Option<(ModelFailure, String)>,
-    /// Set if it said that it was interrupted.
     pub is_interrupted: bool,
-    /// Set if it said that it is done.
     pub is_over: bool,
     /// Set if its input was closed after its own word for the end: the end of its process then means nothing.
     pub ended_by_word: bool,
     /// Set if its next text begins another message.
     pub begins_anew: bool,
-    /// The lines that it is still to be told.
     pub input_lines: VecDeque<Value>,
-    /// Its words for the tools that it may use.
     pub permitted_tools: Vec<&'static str>,
     /// The ids of tool calls that have begun and not ended.
     pub running: Vec<String>,
@@ -365,10 +320,8 @@ const LONGEST_STRAY: usize = 4 << 10;
 impl Program {
     /// The prefix of an engine's name whose rest is the command of a program with the Agent Client Protocol.
     pub const ACP: &str = "acp:";
-    /// The file in which some programs leave their usage.
     pub const USAGE_FILE: &str = "usage.json";
 
-    /// Returns the program with a name.
     pub fn named(name: &str) -> Option<&'static Self> {
         if name.starts_with(Self::ACP) {
             return Some(&acp::PROGRAM);
@@ -392,7 +345,6 @@ impl Program {
         self.apis.contains(&api)
     }
 
-    /// Returns the command and the files that start it for a task.
     pub fn launch(&self, task: &ProgramTask<'_>) -> ProgramLaunch {
         (self.launch)(task)
     }
@@ -403,7 +355,6 @@ impl Program {
         serde_json::from_slice(text).ok().map(|value| read(&value))
     }
 
-    /// Returns a reader for its output.
     pub fn reader(&'static self, launch: &ProgramLaunch) -> ProgramReader {
         ProgramReader {
             program: self,
@@ -416,7 +367,6 @@ impl Program {
         }
     }
 
-    /// Returns the effect of a call of one of its tools.
     pub fn effect(&self, tool: &str, input: &Value) -> CallEffect {
         let field = |rows: &[(&str, &'static str)]| {
             let row = rows.iter().find(|(name, _)| *name == tool);
@@ -460,7 +410,6 @@ impl ProgramState {
         on_event(ProgramEvent::Close);
     }
 
-    /// Tells it the next line, after the one before was answered.
     fn say_next(&mut self, on_event: &mut dyn FnMut(ProgramEvent)) {
         self.input_lines.pop_front();
         if let Some(next) = self.input_lines.front() {
@@ -481,7 +430,6 @@ impl ProgramReader {
         }
     }
 
-    /// Returns everything that was heard so far.
     pub fn heard(&self) -> &ProgramState {
         &self.state
     }
@@ -508,13 +456,10 @@ impl ProgramReader {
 /// The end of a program's attempt, no matter what the program says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramVerdict {
-    /// The program gave an answer.
     Answered,
-    /// The program was stopped.
     Interrupted,
     /// The attempt reached its time limit.
     TimedOut,
-    /// Its provider failed, with this message.
     ModelFailed(ModelFailure, String),
     /// The attempt ended without an answer, for this reason.
     NoAnswer(String),

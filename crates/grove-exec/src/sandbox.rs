@@ -41,7 +41,6 @@ const KEPT_POWERS: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::SETUID);
 
-/// The restrictions on a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sandbox {
     /// The folders to which it may write, with everything below them. Devices that swallow or make bytes are always
@@ -61,7 +60,6 @@ pub struct Seclusion {
     pub hidden: Vec<PathBuf>,
     /// The paths that it may read and not write, wherever they lie: files by which a person's other programs find what they run.
     pub guarded: Vec<PathBuf>,
-    /// Set if it may use the network.
     pub network: bool,
 }
 
@@ -75,13 +73,10 @@ impl Sandbox {
     }
 }
 
-/// A restriction that the kernel enforces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum EnforcedRestriction {
-    /// Writing is limited to some folders.
     Writes,
-    /// Reading is limited to some folders.
     Reads,
     /// There is no network, and no other way to talk to processes outside.
     Network,
@@ -121,10 +116,8 @@ impl std::fmt::Display for EnforcedRestriction {
 /// The reason why a process cannot be restricted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RestrictError {
-    /// It gets no view of the file system of its own; another process has to run without one.
     #[error(transparent)]
     View(#[from] ViewError),
-    /// The kernel has no rules on writing, and without them nothing may be started.
     #[error("no write rules: {0}")]
     Rules(Box<dyn std::error::Error>),
 }
@@ -193,7 +186,6 @@ fn limit_resources() {
     let _ = adjusting.and_then(|file| rustix::io::write(file, FIRST_WITHOUT_MEMORY.as_bytes()));
 }
 
-/// The number of tasks of all users.
 fn tasks_of_the_machine() -> u64 {
     let load = read_proc("/proc/loadavg").unwrap_or_default();
     let load = String::from_utf8_lossy(&load).into_owned();

@@ -13,7 +13,6 @@ use crate::error::FsError;
 /// The longest wait for another process to complete a file.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// A file that is written to at its end.
 #[derive(Debug)]
 pub struct AppendedFile {
     file: File,
@@ -49,7 +48,6 @@ impl AppendedFile {
         written.map_err(|error| FsError::new("write", &self.path, error))
     }
 
-    /// The file as the stream of a process.
     pub fn into_stdio(self) -> std::process::Stdio {
         self.file.into()
     }

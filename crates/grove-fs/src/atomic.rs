@@ -18,7 +18,6 @@ use crate::file_place::FilePlace;
 pub enum Durability {
     /// It is checked when read and can be made again.
     Cache,
-    /// It must not be lost.
     Durable,
 }
 
@@ -38,12 +37,9 @@ pub fn create_at(spot: &FilePlace, content: &[u8], mode: Option<u32>) -> Result<
     put(spot, content, Durability::Durable, mode, &mut place_new)
 }
 
-/// The outcome of replacing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplaceOutcome {
-    /// It has the new content.
     Done,
-    /// It is not what it was thought to be, and stays as it is.
     Changed,
 }
 

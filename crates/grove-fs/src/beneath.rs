@@ -14,7 +14,6 @@ use rustix::io::Errno;
 
 use crate::stamp::{FileFacts, wanted};
 
-/// The rule for links below a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkRule {
     /// Lead anywhere: the root belongs to the user.
@@ -23,7 +22,6 @@ pub enum LinkRule {
     Contain,
 }
 
-/// Opens a file for reading.
 pub(crate) fn open_file(
     root: BorrowedFd<'_>,
     path: &CStr,
@@ -37,7 +35,6 @@ pub(crate) fn open_file(
     )
 }
 
-/// Opens a folder for listing.
 pub(crate) fn open_folder(
     root: BorrowedFd<'_>,
     path: &CStr,
@@ -75,7 +72,6 @@ pub(crate) fn facts_unfollowed(folder: BorrowedFd<'_>, path: &CStr) -> Result<Fi
     Ok(FileFacts::from(&found))
 }
 
-/// The facts about an open file.
 pub(crate) fn facts_of_open(file: BorrowedFd<'_>) -> Result<FileFacts, Errno> {
     let found = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted())?;
     Ok(FileFacts::from(&found))

@@ -15,14 +15,10 @@ use crate::files;
 const MAGIC: [u8; 8] = *b"grovecch";
 const HEADER: usize = 8 + 4 + 8 + 8;
 
-/// The result of reading a cache file.
 #[derive(Debug)]
 pub enum CacheRead {
-    /// The content of the file.
     Content(CachedBytes),
-    /// There is no such file.
     Absent,
-    /// There is one that cannot be used.
     Damaged,
 }
 
@@ -30,13 +26,10 @@ pub enum CacheRead {
 /// were read: moving megabytes by a header's length costs more than remembering it.
 #[derive(Debug)]
 pub struct CachedBytes {
-    /// The bytes of the whole file.
     pub bytes: Vec<u8>,
-    /// The start of the content.
     pub start: usize,
 }
 
-/// Reads a cache file of a version, at most `limit` bytes.
 pub fn read(path: &Path, version: u32, limit: u64) -> CacheRead {
     match files::read_bounded(path, limit) {
         Ok(bytes) => {
@@ -54,7 +47,6 @@ pub fn read(path: &Path, version: u32, limit: u64) -> CacheRead {
     }
 }
 
-/// Writes a cache file.
 pub fn write(path: &Path, version: u32, content: &[u8]) -> Result<(), FsError> {
     let mut bytes = Vec::with_capacity(HEADER + content.len());
     bytes.extend_from_slice(&MAGIC);

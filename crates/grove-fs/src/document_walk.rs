@@ -27,9 +27,7 @@ const CHUNK: usize = 32;
 /// The files that count, and the bounds of the walk.
 #[derive(Debug, Clone, Copy)]
 pub struct DocumentOptions<'a> {
-    /// The rule for links in the folder.
     pub links: LinkRule,
-    /// Returns true if a file of this name counts.
     pub wanted: fn(&str) -> bool,
     /// Set if hidden files and folders count.
     pub hidden: bool,
@@ -41,37 +39,28 @@ pub struct DocumentOptions<'a> {
     pub not_in: &'a [&'a str],
     /// Folder levels below the root.
     pub max_depth: usize,
-    /// Folders that are opened.
     pub max_folders: usize,
-    /// Entries of one folder that are looked at.
     pub max_entries: usize,
-    /// Files that are read.
     pub max_files: usize,
-    /// The largest file that is read.
     pub max_bytes: u64,
 }
 
-/// A file that counts.
 #[derive(Debug)]
 pub struct WalkedDocument<T> {
-    /// Its path below the root.
     pub path: String,
     /// The file's identity and version, if it could be opened.
     pub stamp: Option<Stamp>,
     /// The number of its hard links.
     pub links: u32,
-    /// The item that was made of it, or what was in the way.
     pub content: Result<T, WalkTrouble>,
 }
 
-/// The result of a walk.
 #[derive(Debug)]
 pub struct Documents<T> {
     /// Everything found, sorted by path.
     pub found: Vec<WalkedDocument<T>>,
     /// Everything else in the way, sorted by path.
     pub problems: Vec<WalkProblem>,
-    /// The limits that were reached.
     pub limits: LimitsHit,
     /// The folders that were opened, by path below the root.
     pub folders: Vec<String>,
@@ -79,7 +68,6 @@ pub struct Documents<T> {
 
 /// A reader that makes items of the content of files.
 pub trait DocumentReader: Sync {
-    /// The item that is kept of a file.
     type Item: Send;
 
     /// Returns true if some files may be known, so that each is looked at before it is opened.
@@ -92,7 +80,6 @@ pub trait DocumentReader: Sync {
         None
     }
 
-    /// Makes the item from the bytes of a file.
     fn read(&self, path: &str, bytes: &[u8]) -> Self::Item;
 }
 
@@ -288,7 +275,6 @@ impl DocumentWalker<'_> {
     }
 }
 
-/// The root whose files are read.
 struct OpenRoot<'a> {
     root: BorrowedFd<'a>,
     device: u64,

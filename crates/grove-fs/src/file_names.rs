@@ -15,29 +15,23 @@ use crate::beneath::{self, LinkRule};
 use crate::error::FsError;
 use crate::probe_walk::{RootFolder, is_printable};
 
-/// The bounds of a search for names.
 #[derive(Debug, Clone, Copy)]
 pub struct NamesOptions<'a> {
     /// Folder levels below the folder that are opened.
     pub max_depth: usize,
-    /// Entries that are looked at in all.
     pub max_entries: usize,
     /// Entries whose names are read in all; beyond, nothing is known of them.
     pub max_read: usize,
     /// Folders, by path below the folder, that belong to something else and are not entered.
     pub not_in: &'a BTreeSet<String>,
-    /// File names at the top that are left out.
     pub except: &'a [&'a str],
 }
 
-/// The names that were found.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct FileNames {
     /// Paths of regular files below the folder. One that ends in a slash is a folder too deep to be opened.
     pub names: Vec<String>,
-    /// Entries that were not looked at.
     pub not_seen: usize,
-    /// Set if there are more entries than were counted.
     pub uncounted: bool,
     /// Links that lead out of the folder or nowhere.
     pub links_out: usize,
@@ -50,20 +44,16 @@ pub struct FileNames {
 pub enum LeftOutReason {
     /// Its name begins with a dot, or is `node_modules`.
     Hidden,
-    /// Its name is not text that can be shown.
     Name,
     /// It is a link that leads out of the folder or nowhere.
     LinkOut,
-    /// It is a link to a folder.
     LinkToFolder,
     /// It is neither a file nor a folder.
     Special,
-    /// It cannot be opened.
     Closed,
 }
 
 impl LeftOutReason {
-    /// The reason, for people.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Hidden => "hidden files and `node_modules` are not looked at",
@@ -76,7 +66,6 @@ impl LeftOutReason {
     }
 }
 
-/// Entries that are named though they are left out.
 const MAX_LEFT_OUT: usize = 100;
 
 impl FileNames {
@@ -186,7 +175,6 @@ impl NameWalk<'_> {
         }
     }
 
-    /// The entries of a folder that count, sorted.
     fn entries(
         &mut self,
         path: &str,

@@ -15,7 +15,6 @@ use crate::beneath;
 use crate::error::FsError;
 use crate::files;
 
-/// The place of a file.
 #[derive(Debug)]
 pub struct FilePlace {
     folder: OwnedFd,
@@ -91,12 +90,10 @@ impl FilePlace {
         })
     }
 
-    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns true if a plain file with exactly this content is there.
     pub fn has_content(&self, content: &[u8]) -> Result<bool, FsError> {
         let fail = |errno: Errno| FsError::new("read", &self.path, errno);
         let file = match self.open() {
@@ -111,7 +108,6 @@ impl FilePlace {
         Ok(files::read_open(file.into(), &self.path, size)? == content)
     }
 
-    /// Reads a plain file of at most `limit` bytes.
     pub fn read(&self, limit: u64) -> Result<Vec<u8>, FsError> {
         let file = self.open();
         let file = file.map_err(|errno| FsError::new("read", &self.path, errno))?;
@@ -147,13 +143,11 @@ impl FilePlace {
         removed.map_err(|errno| FsError::new("remove", &self.path, errno))
     }
 
-    /// Removes a folder with nothing in it.
     pub(crate) fn remove_folder(&self) -> Result<(), FsError> {
         let removed = rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::REMOVEDIR);
         removed.map_err(|errno| FsError::new("remove", &self.path, errno))
     }
 
-    /// Makes a link to a target.
     pub(crate) fn make_link(&self, target: &Path) -> Result<(), FsError> {
         let made = rustix::fs::symlinkat(target, &self.folder, &self.name);
         made.map_err(|errno| FsError::new("create", &self.path, errno))
@@ -170,7 +164,6 @@ impl FilePlace {
         rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode)).map_err(fail)
     }
 
-    /// The permission bits of the file.
     pub fn mode(&self) -> Result<u32, FsError> {
         let fail = |errno: Errno| FsError::new("look at", &self.path, errno);
         let file = self.open().map_err(fail)?;
@@ -199,7 +192,6 @@ impl FilePlace {
         self.folder.as_fd()
     }
 
-    /// Removes a file of its folder.
     pub(crate) fn remove(&self, name: &OsStr) -> Result<(), Errno> {
         rustix::fs::unlinkat(&self.folder, name, AtFlags::empty())
     }
@@ -215,7 +207,6 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
-/// The treatment of a folder that is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MissingFolder {
     Make,

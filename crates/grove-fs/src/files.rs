@@ -9,7 +9,6 @@ use std::path::{Component, Path, PathBuf};
 use crate::error::FsError;
 use crate::stamp::FileId;
 
-/// Reads a regular file of at most `limit` bytes.
 pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
     let fail = |error: std::io::Error| FsError::new("read", path, error);
     let nonblock = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
@@ -21,7 +20,6 @@ pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
     read_open(file, path, limit)
 }
 
-/// Reads an open file if it is a regular one of at most `limit` bytes.
 pub(crate) fn read_open(file: std::fs::File, path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
     let fail = |error: std::io::Error| FsError::new("read", path, error);
     let metadata = file.metadata().map_err(fail)?;
@@ -40,7 +38,6 @@ pub(crate) fn read_open(file: std::fs::File, path: &Path, limit: u64) -> Result<
     Ok(bytes)
 }
 
-/// The path with all links resolved.
 pub fn canonical(path: &Path) -> Result<PathBuf, FsError> {
     std::fs::canonicalize(path).map_err(|error| FsError::new("resolve", path, error))
 }
@@ -52,21 +49,17 @@ pub fn is_below(folder: &Path, top: &Path) -> bool {
         .unwrap_or_default()
 }
 
-/// The identity of the folder at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FolderIdentity {
-    /// Its device and inode.
     pub id: FileId,
     /// The time at which it was made, in nanoseconds, where the file system knows it.
     pub born: Option<i64>,
 }
 
-/// The identity of what a path leads to.
 pub fn identity(path: &Path) -> Result<FileId, FsError> {
     folder_identity(path).map(|found| found.id)
 }
 
-/// The identity of what a path leads to, with its birth.
 pub fn folder_identity(path: &Path) -> Result<FolderIdentity, FsError> {
     let metadata = metadata_of(path)?;
     // The same split of the device number as `statx` gives, so that both sides compare equal.
@@ -195,22 +188,18 @@ pub fn mode(path: &Path) -> Result<u32, FsError> {
     Ok(metadata_of(path)?.mode() & 0o7777)
 }
 
-/// The size of the target of a path, in bytes.
 pub fn size(path: &Path) -> Result<u64, FsError> {
     Ok(metadata_of(path)?.len())
 }
 
-/// Returns true if a path leads to a folder.
 pub fn is_folder(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
 
-/// Returns true if a path leads to a plain file.
 pub fn is_file(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
-/// Returns true if a path is itself a link.
 pub fn is_link(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
 }
@@ -259,7 +248,6 @@ pub fn is_there(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
-/// Returns true if this process may read the target of a path.
 pub fn may_read(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok()
 }
@@ -277,7 +265,6 @@ pub fn without_links_above(path: &Path) -> Result<PathBuf, FsError> {
     }
 }
 
-/// Makes a folder and those above it.
 pub fn make_folder(path: &Path) -> Result<(), FsError> {
     std::fs::create_dir_all(path).map_err(|error| FsError::new("create", path, error))
 }
@@ -316,7 +303,6 @@ pub fn remove_folder(path: &Path) -> Result<(), FsError> {
     }
 }
 
-/// Removes a folder in which nothing is.
 pub fn remove_empty_folder(path: &Path) -> Result<(), FsError> {
     std::fs::remove_dir(path).map_err(|error| FsError::new("remove", path, error))
 }

@@ -20,45 +20,33 @@ use crate::error::FsError;
 use crate::probe_walk::RootFolder;
 use crate::stamp::{FileFacts, Stamp};
 
-/// The bounds of a scan.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanBounds {
-    /// The most entries in all.
     pub max_entries: usize,
-    /// Folder levels below the folder.
     pub max_depth: usize,
-    /// Bytes of files in all.
     pub max_bytes: u64,
 }
 
-/// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderEntry {
     /// Its path below the folder; empty for the folder itself. Bytes that are no text are escaped, and backslashes
     /// too, so that no two names are written alike.
     pub path: String,
-    /// The content that it had.
     pub content: EntryContent,
     location: CString,
     stamp: EntryStamp,
 }
 
-/// The kind and content of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryContent {
-    /// A regular file with its digest.
     File {
         /// The BLAKE3 digest of its bytes; none if it could not be read.
         digest: Option<[u8; 32]>,
-        /// Set if any user may execute it.
         executable: bool,
     },
-    /// A link, by what it says that it leads to.
     Link {
-        /// The target as it is written.
         target: String,
     },
-    /// A folder, whose entries are separate.
     Folder,
     /// A pipe, a socket or a device.
     Special,
@@ -86,14 +74,12 @@ impl EntryStamp {
     }
 }
 
-/// The result of a scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderScan {
     /// The folder itself and all entries, those of a folder behind it.
     pub entries: Vec<FolderEntry>,
     /// The reason why not everything could be scanned; what is missing then is not known.
     pub problem: Option<String>,
-    /// The time at which the scan began.
     started: i64,
 }
 
@@ -116,7 +102,6 @@ impl FolderScan {
     }
 }
 
-/// The facts that are known before a scan.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ScanKnowledge<'a> {
     /// An earlier scan: files with the same settled stamps are not read again.

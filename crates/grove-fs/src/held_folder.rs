@@ -13,23 +13,19 @@ use crate::error::FsError;
 use crate::files;
 use crate::probe_walk::{RootFolder, is_printable};
 
-/// A folder that is held open.
 #[derive(Debug)]
 pub struct HeldFolder {
     folder: OwnedFd,
     path: PathBuf,
 }
 
-/// The names of the folders in a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FolderNames {
     /// Folders and links, which may lead to folders; hidden ones are left out. Sorted.
     pub names: Vec<String>,
-    /// Set if there are more entries than were looked at.
     pub is_cut: bool,
 }
 
-/// The kind of entry that a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathKind {
     /// A folder, directly or through links.
@@ -64,7 +60,6 @@ impl HeldFolder {
         })
     }
 
-    /// The path that it was opened by.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -29,7 +29,6 @@ pub mod watch;
 pub use error::FsError;
 pub use stamp::{FileId, Stamp};
 
-/// The README's example is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct ReadmeExample;

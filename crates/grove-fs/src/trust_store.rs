@@ -28,12 +28,10 @@ const WORKING_TREES: &str = "worktrees";
 /// The record of each file as it was seen, by path below the granted folder.
 pub type Pins = BTreeMap<String, String>;
 
-/// A folder that the user trusts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grant {
     version: u32,
-    /// The canonical path of the folder.
     pub path: PathBuf,
     /// The folder itself, so that another one put in its place has no trust.
     pub folder: FileId,
@@ -46,14 +44,11 @@ pub struct Grant {
     pub pins: Arc<Pins>,
 }
 
-/// The grant that covers a folder, if any does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GrantLookup {
     /// A grant for it or for a folder above it.
     Granted(Grant),
-    /// There is no grant.
     None,
-    /// A grant that counts as none, with the reason.
     Refused(PathBuf, GrantRefusal),
     /// A grant for a folder that was at this path and is not there any more.
     Moved(PathBuf),
@@ -62,7 +57,6 @@ pub enum GrantLookup {
 /// The reasons why a grant counts as none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GrantRefusal {
-    /// Its file cannot be read as one.
     Damaged,
     /// Another user may write the file or its folders.
     NotOwn,
@@ -74,13 +68,11 @@ pub enum GrantRefusal {
 #[derive(Debug, Clone)]
 pub struct TrustStore {
     folder: PathBuf,
-    /// Grants that were read, by file.
     known: Arc<Mutex<HashMap<PathBuf, KnownGrant>>>,
     /// The look that asks; what was read in it is not read again.
     look: u64,
 }
 
-/// A grant that was read.
 #[derive(Debug)]
 struct KnownGrant {
     look: u64,
@@ -90,7 +82,6 @@ struct KnownGrant {
 }
 
 impl TrustStore {
-    /// The store in a folder, which need not exist.
     pub fn new(folder: PathBuf) -> Self {
         Self {
             folder,
@@ -108,7 +99,6 @@ impl TrustStore {
         }
     }
 
-    /// A grant for a folder as it is now.
     pub fn grant_for(path: &Path, follow: bool) -> Result<Grant, FsError> {
         let canonical = files::canonical(path)?;
         let FolderIdentity { id, born } = files::folder_identity(&canonical)?;
@@ -200,7 +190,6 @@ impl TrustStore {
         Ok(was_there)
     }
 
-    /// All sound grants, by path.
     pub fn grants(&self) -> Vec<Grant> {
         let names = files::list(&self.folder, 100_000).unwrap_or_default();
         let is_grant = |name: &str| Path::new(name).extension().is_some_and(|it| it == "json");

@@ -23,7 +23,6 @@ use crate::lock::Lock;
 
 pub use reverting::{RememberedChange, UndoError, UndoableChange, remembered};
 
-/// The folder of records in the state folder.
 const FOLDER: &str = "undo";
 /// The number of changes that are remembered.
 const MAX_RECORDS: usize = 50;
@@ -41,16 +40,11 @@ const UNCHANGED: &str = "unchanged";
 /// The longest wait for another command that changes something.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// The entry that will be at a path after a change.
 #[derive(Debug, Clone, Copy)]
 pub enum PathAfter<'a> {
-    /// A file with this content.
     File(&'a [u8]),
-    /// A link that leads here.
     Link(&'a Path),
-    /// A folder with any content.
     Folder,
-    /// No entry at the path.
     Nothing,
     /// An entry that another program makes, which is looked at once that has ended.
     Unknown,
@@ -61,11 +55,9 @@ pub enum PathAfter<'a> {
 pub struct StagedEntries {
     /// The top folder of the working tree.
     pub repository: PathBuf,
-    /// The paths below it.
     pub paths: Vec<String>,
     /// The entries before, in the form in which git lists them.
     pub before: String,
-    /// The entries after, in the same form.
     pub after: String,
 }
 
@@ -97,7 +89,6 @@ struct UndoRecord {
     staged: Vec<StagedEntries>,
 }
 
-/// The kept state of one path.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct KeptPath {
     before: PathContent,
@@ -107,7 +98,6 @@ struct KeptPath {
     at: usize,
 }
 
-/// The entry at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum PathContent {
     Nothing,
@@ -164,7 +154,6 @@ impl UndoRecording {
         }
     }
 
-    /// Returns true if something can be kept in a state folder.
     pub fn can_be_kept(state: &Path) -> bool {
         take_lock(&state.join(FOLDER)).is_ok()
     }

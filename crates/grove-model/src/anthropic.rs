@@ -222,7 +222,6 @@ fn block(block: &MessageBlock) -> Option<Value> {
     })
 }
 
-/// Reads the events of one answer.
 #[derive(Debug)]
 struct AnthropicReader;
 

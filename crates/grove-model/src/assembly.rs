@@ -13,16 +13,13 @@ use crate::reported_usage::{CountedBytes, ReportedUsage};
 use crate::request::MessageBlock;
 use crate::secret::Secret;
 
-/// The limits of the answer that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerLimits {
     /// Bytes of words, thoughts and arguments together.
     pub answer_bytes: usize,
     /// Bytes of the stream, including the JSON and the fields around the words.
     pub stream_bytes: usize,
-    /// Bytes of one event of the stream.
     pub event_bytes: usize,
-    /// Bytes of the arguments of one call.
     pub tool_input_bytes: usize,
     /// The number of the answer's parts.
     pub blocks: usize,
@@ -61,7 +58,6 @@ pub(crate) struct AnswerAssembly {
     said: ReportedUsage,
 }
 
-/// A part of the answer that may still grow.
 #[derive(Debug)]
 enum AnswerPart {
     Text(String),
@@ -109,7 +105,6 @@ impl GrowingArguments {
     }
 }
 
-/// An addition to a part.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PartDelta<'a> {
     Text(&'a str),

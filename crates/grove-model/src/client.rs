@@ -22,10 +22,8 @@ use crate::request::ModelRequest;
 use crate::retry::{RandomSource, RequestTries, RetryPolicy, retry_after};
 use crate::wire::AnswerDecoder;
 
-/// The function that takes the events of an answer.
 pub type OnEvent<'a> = dyn FnMut(ModelEvent) + Send + 'a;
 
-/// The future of an answer.
 pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<ModelAnswer, ModelError>> + Send + 'a>>;
 
 /// A source of answers: a provider, a recorder, or a recording.
@@ -51,14 +49,12 @@ impl<C: ModelClient + ?Sized> ModelClient for Arc<C> {
     }
 }
 
-/// The settings with which a provider is asked.
 #[derive(Debug, Clone)]
 pub struct AskSettings {
     /// The longest waits of one try.
     pub deadlines: RequestDeadlines,
     /// The number of tries and the waits between them.
     pub retry: RetryPolicy,
-    /// The limits of the answer.
     pub limits: AnswerLimits,
     /// The chance that spreads the tries of many callers.
     pub random: RandomSource,
@@ -78,13 +74,11 @@ impl Default for AskSettings {
 /// The longest waits of one try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestDeadlines {
-    /// The wait for a connection.
     pub connect: Duration,
     /// The wait for the head of the answer, after the request was sent.
     pub first_byte: Duration,
     /// The wait for the next bytes of the answer.
     pub idle: Duration,
-    /// The wait for the whole answer.
     pub whole: Duration,
 }
 
@@ -99,12 +93,10 @@ impl Default for RequestDeadlines {
     }
 }
 
-/// The most of a refusal's body that is read.
 const REFUSAL_LIMIT: usize = 64 << 10;
 /// The wait for the end of a stream after the end of its answer, so that the connection can be kept.
 const END_OF_STREAM: Duration = Duration::from_millis(20);
 
-/// A provider that is asked over HTTP.
 #[derive(Debug)]
 pub struct HttpModel {
     network: Arc<Network>,
@@ -113,7 +105,6 @@ pub struct HttpModel {
 }
 
 impl HttpModel {
-    /// Returns a client that asks `endpoint` over the connections of `network`.
     pub fn new(network: Arc<Network>, endpoint: Endpoint, settings: AskSettings) -> Self {
         Self {
             network,

@@ -25,19 +25,13 @@ pub struct Endpoint {
 /// The reason for which an address cannot be asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// The text is not an address.
     #[error("`{url}` is not an address of the form https://host[:port][/path]")]
     NotAnAddress {
         /// The text as given, without control characters.
         url: String,
     },
-    /// The key would be sent unencrypted.
     #[error("`{url}` is neither https nor on this machine: the key would be sent unencrypted")]
-    KeyInTheOpen {
-        /// The address as given.
-        url: String,
-    },
-    /// The key has characters that a header cannot carry.
+    KeyInTheOpen { url: String },
     #[error("the key has characters that cannot be sent")]
     BadKey,
 }
@@ -78,7 +72,6 @@ impl Endpoint {
         self.api
     }
 
-    /// Returns the address as it was given.
     pub fn base_url(&self) -> &str {
         &self.base_url
     }

@@ -8,10 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::recording::ReplayError;
 
-/// The longest message of an error, in bytes.
 pub const MESSAGE_LIMIT: usize = 2048;
 
-/// The reason for which there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(
     tag = "error",
@@ -19,21 +17,12 @@ pub const MESSAGE_LIMIT: usize = 2048;
     rename_all_fields = "camelCase"
 )]
 pub enum ModelError {
-    /// The provider refused, failed or could not be reached.
     #[error("{0}")]
     Provider(Box<ProviderError>),
-    /// The answer exceeded a limit.
     #[error("{what} has more than {limit} {unit}", unit = .what.unit())]
-    TooLarge {
-        /// The thing that was too large.
-        what: AnswerBound,
-        /// The limit that was exceeded.
-        limit: u64,
-    },
-    /// The caller cancelled the request.
+    TooLarge { what: AnswerBound, limit: u64 },
     #[error("cancelled")]
     Cancelled,
-    /// A recording has no answer.
     #[error("{0}")]
     Replay(ReplayError),
 }
@@ -54,13 +43,10 @@ impl ModelError {
     }
 }
 
-/// A failure of a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderError {
-    /// The kind of the failure.
     pub failure: ModelFailure,
-    /// The HTTP status of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// The provider's word for the type of the error, or `tls`.
@@ -71,7 +57,6 @@ pub struct ProviderError {
     /// The wait that the provider wants before the next try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Duration>,
-    /// The number of tries that were made.
     pub tries: u32,
     /// The tokens that the tries took, as far as the provider said.
     #[serde(default)]
@@ -128,7 +113,6 @@ impl std::fmt::Display for ProviderError {
     }
 }
 
-/// A thing that has a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum AnswerBound {
@@ -136,11 +120,8 @@ pub enum AnswerBound {
     Answer,
     /// All that came over the connection for one answer.
     Stream,
-    /// One event of the stream.
     Event,
-    /// The arguments of one call.
     ToolInput,
-    /// The parts of an answer.
     Blocks,
     /// The HTTP head of an answer.
     Head,

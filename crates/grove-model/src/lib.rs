@@ -46,7 +46,6 @@ pub use retry::{RandomSource, RetryPolicy};
 pub use secret::{SHORTEST_MASKED, Secret};
 pub use wire::{AnswerDecoder, ModelApi};
 
-/// The README's example is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct ReadmeExample;

@@ -53,7 +53,6 @@ struct IdleConnections {
     since: Instant,
 }
 
-/// The error for certificates that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read the certificates: {0}")]
 pub struct BadCertificates(String);
@@ -97,7 +96,6 @@ impl Network {
         }
     }
 
-    /// Makes a connection within a time limit.
     pub(crate) async fn connect(
         &self,
         origin: &ServerOrigin,

@@ -83,7 +83,6 @@ pub(crate) fn failure(
     }
 }
 
-/// Returns the error that was sent in the middle of a stream.
 pub(crate) fn stream_error(error: &Value, assembly: &AnswerAssembly) -> crate::error::ModelError {
     let (code, kind) = (error["code"].as_str(), error["type"].as_str());
     let message = error["message"].as_str().or(error.as_str());
@@ -127,7 +126,6 @@ pub(crate) fn add_tools(
     };
 }
 
-/// Returns the words of a turn as one text.
 pub(crate) fn words(message: &Message) -> String {
     let texts = message.content.iter().filter_map(|block| match block {
         MessageBlock::Text { text } => Some(text.as_str()),

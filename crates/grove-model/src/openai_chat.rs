@@ -109,7 +109,6 @@ const THOUGHTS: u64 = 0;
 const WORDS: u64 = 1;
 const CALLS: u64 = 2;
 
-/// Reads the events of one answer.
 #[derive(Debug, Default)]
 struct ChatReader {
     has_thoughts: bool,

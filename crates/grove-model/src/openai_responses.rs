@@ -104,7 +104,6 @@ fn item(block: &MessageBlock) -> Option<Value> {
     }
 }
 
-/// Reads the events of one answer.
 #[derive(Debug, Default)]
 struct ResponsesReader {
     begun: BTreeSet<u64>,

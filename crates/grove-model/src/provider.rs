@@ -15,19 +15,14 @@ use crate::request::Thinking;
 use crate::secret::Secret;
 use crate::wire::ModelApi;
 
-/// A service that has models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Provider {
-    /// The name of the provider in models' names.
     pub name: String,
-    /// The interface that the provider speaks.
     pub api: ModelApi,
-    /// The address of the provider.
     pub base_url: String,
     /// The place of its key; none where it needs none.
     #[serde(default)]
     pub key: Option<KeySource>,
-    /// The models that its configuration lists.
     #[serde(default)]
     pub models: Vec<KnownModel>,
     /// The starts of its models' names, where these tell them from the models of all other providers.
@@ -35,12 +30,9 @@ pub struct Provider {
     pub families: Vec<String>,
 }
 
-/// A model that a provider is known to have, and the facts that its configuration gives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownModel {
-    /// The id of the model.
     pub id: String,
-    /// The facts about the model.
     #[serde(flatten)]
     pub facts: ModelFacts,
 }
@@ -54,39 +46,24 @@ impl From<&str> for KnownModel {
     }
 }
 
-/// The place of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeySource {
-    /// A variable of the environment.
     Env(String),
-    /// A file that contains the key.
     File(PathBuf),
-    /// The output of a command, which is a program and its arguments.
     Command(Vec<String>),
 }
 
-/// The longest key, in bytes.
 const LONGEST_KEY: usize = 16 << 10;
 
-/// The reason for which there is no key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// The variable is not set.
     #[error("the variable `{0}` is not set")]
     NotSet(String),
-    /// The key could not be read.
     #[error("cannot read the key from {place}: {reason}")]
-    NotRead {
-        /// The place that was read.
-        place: String,
-        /// The reason for the failure.
-        reason: String,
-    },
-    /// The text that was read is not a key.
+    NotRead { place: String, reason: String },
     #[error("what was read from {place} is not a key: {reason}")]
     NotAKey {
-        /// The place that was read.
         place: String,
         /// The fault of the text; it never contains the value.
         reason: &'static str,
@@ -186,7 +163,6 @@ const BUILT_IN: [BuiltIn; 2] = [
     ),
 ];
 
-/// The providers that models are looked for in.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Providers {
     all: Vec<Provider>,
@@ -234,7 +210,6 @@ impl Providers {
         &self.all
     }
 
-    /// Returns the providers whose key may be there.
     pub fn ready(&self) -> impl Iterator<Item = &Provider> {
         let pairs = self.all.iter().zip(&self.ready);
         pairs
@@ -248,7 +223,6 @@ impl Providers {
         self.all.iter().find(|it| it.name == provider)
     }
 
-    /// Returns true if the key of this provider may be there.
     pub fn is_ready(&self, provider: &Provider) -> bool {
         self.ready().any(|it| it.name == provider.name)
     }
@@ -338,7 +312,6 @@ impl Providers {
     }
 }
 
-/// A provider's answer to whether it has a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ModelAvailability {
     Yes,
@@ -374,27 +347,20 @@ impl Provider {
         }
     }
 
-    /// Returns the endpoint of the provider, with its key.
     pub fn endpoint(&self, key: Option<Secret>) -> Result<Endpoint, EndpointError> {
         Endpoint::new(self.api, &self.base_url, key)
     }
 }
 
-/// A model that was found with a provider.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundModel<'a> {
-    /// The provider that has it.
     pub provider: &'a Provider,
-    /// The provider's id of the model.
     pub id: String,
-    /// The level of thinking, if the name has one.
     pub thinking: Option<Thinking>,
-    /// The facts about the model.
     pub facts: ModelFacts,
 }
 
 impl FoundModel<'_> {
-    /// Returns the whole name of the model.
     pub fn name(&self) -> String {
         format!("{}/{}", self.provider.name, self.id)
     }
@@ -430,37 +396,21 @@ fn split_thinking(name: &str) -> (&str, Option<Thinking>) {
 /// The reason for which no model is found by a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSuchModel {
-    /// The name is empty.
     #[error("a model's name is `provider/id` or `id`, with `:thinking` after it if wanted")]
     Empty,
-    /// Several providers have the model.
     #[error("several providers have `{id}`: write {}", first_names(.candidates))]
     Several {
-        /// The id of the model.
         id: String,
         /// The names that mean one model each.
         candidates: Vec<String>,
     },
-    /// No provider has the model.
     #[error("no provider has `{id}`; known providers: {}; write `provider/id`, or add it to `models`", first_names(.known))]
-    NotListed {
-        /// The id of the model.
-        id: String,
-        /// The providers that have a key.
-        known: Vec<String>,
-    },
-    /// The word before the slash is not a provider, and no provider lists the whole name.
+    NotListed { id: String, known: Vec<String> },
     #[error("there is no provider `{provider}`; known providers: {}", first_names(.known))]
     NoSuchProvider {
-        /// The word before the slash.
         provider: String,
-        /// The providers that have a key.
         known: Vec<String>,
     },
-    /// No provider has a key.
     #[error("no provider has a key: looked for in {}", .keys.join(", "))]
-    NoProvider {
-        /// The places in which keys were looked for.
-        keys: Vec<String>,
-    },
+    NoProvider { keys: Vec<String> },
 }

@@ -41,7 +41,6 @@ const NOT_PASSED_ON: [HeaderName; 6] = [
 /// The header in which some programs send their key.
 const API_KEY: &str = "x-api-key";
 
-/// A relay to one provider, or to a recording of one.
 #[derive(Debug, Clone)]
 pub struct Relay {
     upstream: RelayUpstream,
@@ -60,7 +59,6 @@ enum RelayUpstream {
     Recording(ModelApi, RecordingPlayer),
 }
 
-/// A request as another program made it.
 #[derive(Debug)]
 pub struct ProgramRequest {
     /// The HTTP method, mostly `POST`.
@@ -69,14 +67,12 @@ pub struct ProgramRequest {
     pub target: String,
     /// The headers of the request; keys and those of the connection are replaced.
     pub headers: HeaderMap,
-    /// The body of the request.
     pub body: Bytes,
 }
 
 /// An answer while it comes. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct RelayedAnswer {
-    /// The HTTP status of the answer.
     pub status: StatusCode,
     /// The headers of the answer, without those of the connection.
     pub headers: HeaderMap,
@@ -92,7 +88,6 @@ enum AnswerBody {
 }
 
 impl Relay {
-    /// Returns a relay to `endpoint`.
     pub fn new(network: Arc<Network>, endpoint: Endpoint, deadlines: RequestDeadlines) -> Self {
         Self {
             upstream: RelayUpstream::Provider {
@@ -105,7 +100,6 @@ impl Relay {
         }
     }
 
-    /// Returns a relay that answers from a recording of this interface.
     pub fn recorded(api: ModelApi, player: RecordingPlayer) -> Self {
         Self {
             upstream: RelayUpstream::Recording(api, player),
@@ -132,7 +126,6 @@ impl Relay {
         self
     }
 
-    /// Returns the interface that it answers with.
     pub fn api(&self) -> ModelApi {
         match &self.upstream {
             RelayUpstream::Provider { endpoint, .. } => endpoint.api(),
@@ -272,7 +265,6 @@ fn strip(headers: &mut HeaderMap) {
     }
 }
 
-/// Reads an answer while it passes by.
 #[derive(Debug)]
 pub struct AnswerCounter {
     api: ModelApi,
@@ -284,7 +276,6 @@ pub struct AnswerCounter {
     told: Usage,
 }
 
-/// The content and the tokens of an answer that was read.
 #[derive(Debug)]
 pub struct CountedAnswer {
     /// The answer; none for one that was cut, that cannot be read, or that was not a stream.
@@ -296,7 +287,6 @@ pub struct CountedAnswer {
 }
 
 impl AnswerCounter {
-    /// Returns a reader of the answer to a request of `request_bytes`.
     pub fn new(api: ModelApi, is_stream: bool, request_bytes: usize) -> Self {
         let limits = AnswerLimits::default();
         Self {
@@ -308,7 +298,6 @@ impl AnswerCounter {
         }
     }
 
-    /// Takes the next bytes of the answer.
     pub fn push(&mut self, bytes: &[u8]) {
         if let Some(whole) = &mut self.whole {
             let room = AnswerLimits::default().answer_bytes - whole.len();
@@ -326,7 +315,6 @@ impl AnswerCounter {
         }
     }
 
-    /// Returns true if the end of the answer came.
     pub fn is_complete(&self) -> bool {
         self.decoder
             .as_ref()
@@ -376,7 +364,6 @@ fn usage_of_whole(api: ModelApi, whole: &[u8], request_bytes: usize) -> Usage {
     })
 }
 
-/// The bytes of all texts in a value.
 fn bytes_of_texts(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),

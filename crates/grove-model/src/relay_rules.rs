@@ -20,7 +20,6 @@ struct RelayRow {
     of: &'static [ModelApi],
     method: Method,
     path: &'static str,
-    /// The names that its query may have.
     query: &'static [&'static str],
     passing: RelayRule,
 }

@@ -9,13 +9,10 @@ const BYTES_PER_TOKEN: u64 = 4;
 /// The most bytes of words that one token stands for on average, in any text: less output than this cannot have been.
 const MOST_BYTES_PER_TOKEN: u64 = 32;
 
-/// A number of a provider's, or what is in its place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum ReportedCount {
-    /// It is not there.
     #[default]
     Missing,
-    /// A whole number that fits.
     Number(u64),
     /// Something else: below zero, too large, a fraction, a text.
     Unreadable,
@@ -67,7 +64,6 @@ impl CountedBytes {
     }
 }
 
-/// The numbers of a provider, by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ReportedUsage {
     /// Input that was not cached.

@@ -37,7 +37,6 @@ impl Default for RetryPolicy {
 pub struct RandomSource(Arc<dyn Fn() -> u64 + Send + Sync>);
 
 impl RandomSource {
-    /// Returns the random numbers of the system.
     pub fn of_system() -> Self {
         // Without randomness the longest wait is the kindest to the provider.
         Self::from_fn(|| getrandom::u64().unwrap_or(u64::MAX))
@@ -62,7 +61,6 @@ impl fmt::Debug for RandomSource {
     }
 }
 
-/// The tries of one request.
 #[derive(Debug)]
 pub(crate) struct RequestTries<'a> {
     policy: &'a RetryPolicy,
@@ -82,7 +80,6 @@ impl<'a> RequestTries<'a> {
         }
     }
 
-    /// Returns the wait before the next try, if there is to be one.
     pub(crate) fn wait_for_next(&mut self, wanted: Option<Duration>) -> Option<Duration> {
         if self.made >= self.policy.tries {
             return None;

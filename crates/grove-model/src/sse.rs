@@ -5,7 +5,6 @@
 
 use crate::error::{AnswerBound, ModelError};
 
-/// One event of a stream.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ServerEvent {
     /// The name of the event; empty where it has none.
@@ -17,16 +16,13 @@ pub(crate) struct ServerEvent {
 /// The state between two portions of bytes.
 #[derive(Debug)]
 pub(crate) struct EventLines {
-    /// The line that has not ended yet.
     line: Vec<u8>,
-    /// The event that has not ended yet.
     event: ServerEvent,
     has_data: bool,
     /// True if the last byte was a CR: a LF that follows ends the same line.
     after_return: bool,
     /// True until the first line has ended: it may begin with a byte order mark.
     is_first_line: bool,
-    /// The largest event, in bytes.
     limit: usize,
 }
 

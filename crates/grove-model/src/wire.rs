@@ -17,15 +17,11 @@ use crate::secret::Secret;
 use crate::sse::EventLines;
 use crate::{openai_chat, openai_responses};
 
-/// The interface of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelApi {
-    /// The interface Anthropic Messages.
     Anthropic,
-    /// The interface `OpenAI` Responses.
     OpenaiResponses,
-    /// The interface `OpenAI` Chat Completions.
     OpenaiChat,
 }
 
@@ -39,13 +35,11 @@ impl ModelApi {
         }
     }
 
-    /// Returns the interface that a word stands for.
     pub fn of_word(word: &str) -> Option<Self> {
         let all = [Self::Anthropic, Self::OpenaiResponses, Self::OpenaiChat];
         all.into_iter().find(|api| api.word() == word)
     }
 
-    /// Returns the address at which its makers offer it.
     pub const fn usual_address(self) -> &'static str {
         match self {
             Self::Anthropic => "https://api.anthropic.com",
@@ -53,7 +47,6 @@ impl ModelApi {
         }
     }
 
-    /// Returns the wire format of the interface.
     pub(crate) fn format(self) -> &'static WireFormat {
         match self {
             Self::Anthropic => &anthropic::MESSAGES,
@@ -66,7 +59,6 @@ impl ModelApi {
 /// A wire format, which says how requests and answers are written.
 #[derive(Debug)]
 pub(crate) struct WireFormat {
-    /// The path after the base address.
     pub(crate) path: &'static str,
     /// The headers that the format needs, without the header for the key.
     pub(crate) headers: &'static [(&'static str, &'static str)],
@@ -74,7 +66,6 @@ pub(crate) struct WireFormat {
     pub(crate) key_header: (&'static str, &'static str),
     /// Returns the body of a request that is answered by a stream.
     pub(crate) body: fn(&ModelRequest) -> Value,
-    /// Returns a reader for one answer.
     pub(crate) reader: fn() -> Box<dyn AnswerReader>,
     /// The numbers of the object `usage`.
     pub(crate) usage: fn(&Value) -> ReportedUsage,
@@ -84,7 +75,6 @@ pub(crate) struct WireFormat {
 
 /// A reader that puts the events of one answer into its assembly.
 pub(crate) trait AnswerReader: Send + Debug {
-    /// Takes one event of the stream.
     fn take(
         &mut self,
         event: &Value,
@@ -96,7 +86,6 @@ pub(crate) trait AnswerReader: Send + Debug {
     fn take_last_line(&mut self, _assembly: &mut AnswerAssembly) {}
 }
 
-/// The provider's own reason for refusing a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ProviderRefusal {
     pub(crate) failure: ModelFailure,
@@ -117,7 +106,6 @@ pub struct AnswerDecoder {
 }
 
 impl AnswerDecoder {
-    /// Returns a decoder for answers of an interface.
     pub fn new(api: ModelApi, limits: AnswerLimits) -> Self {
         Self::of(api.format(), limits, None)
     }
@@ -177,7 +165,6 @@ impl AnswerDecoder {
         Ok(())
     }
 
-    /// Returns true if the end of the answer came.
     pub fn is_complete(&self) -> bool {
         self.assembly.is_complete
     }

@@ -5,6 +5,8 @@
 //! is already durable. The embedding program says how skills are activated and which providers there are; nothing here
 //! looks for skills or agents.
 
+#![warn(missing_docs)]
+
 mod attempt_log;
 mod attention;
 mod beginning;

@@ -19,7 +19,6 @@ use crate::served_library::ServedLibrary;
 
 /// The prefix of an agent's name; the name of no other prompt begins so.
 pub(crate) const PREFIX: &str = "agent:";
-/// The argument for the task.
 const TASK: &str = "task";
 /// The key of `_meta` for warnings about a prompt.
 const WARNINGS: &str = "grove/warnings";
@@ -34,13 +33,11 @@ pub(crate) fn offered(agents: &Agents) -> BTreeMap<String, &Agent> {
         .collect()
 }
 
-/// Returns an agent as an entry of a list.
 pub(crate) fn entry(name: &str, agent: &Agent) -> Prompt {
     let task = task_argument("what the agent should do");
     Prompt::new(name, agent.description().map(one_line), Some(vec![task]))
 }
 
-/// Returns the one argument of agents and chains.
 pub(crate) fn task_argument(description: &str) -> PromptArgument {
     let task = PromptArgument::new(TASK).with_description(description);
     task.with_required(false)
@@ -96,7 +93,6 @@ pub(crate) fn warnings_meta(warnings: &[Diagnostic]) -> Option<MetaObject> {
     Some(MetaObject(meta))
 }
 
-/// Returns the task from the arguments of a prompt.
 pub(crate) fn task(given: Option<&JsonObject>) -> Result<Option<String>, ErrorData> {
     let invalid = |message: String| Err(ErrorData::invalid_params(message, None));
     let mut task = None;

@@ -24,13 +24,11 @@ pub(crate) fn offered(chains: &Chains) -> BTreeMap<String, &Chain> {
         .collect()
 }
 
-/// Returns a chain as an entry of a list.
 pub(crate) fn entry(name: &str, chain: &Chain) -> Prompt {
     let task = agents::task_argument("what should be done; if left out, what was asked for last");
     Prompt::new(name, chain.description().map(one_line), Some(vec![task]))
 }
 
-/// Returns the instructions for running a chain.
 pub(crate) fn get(chain: &Chain, given: Option<&JsonObject>) -> Result<GetPromptResult, ErrorData> {
     let task = agents::task(given)?;
     let name = one_line(&chain.name);

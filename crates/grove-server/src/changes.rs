@@ -21,7 +21,6 @@ use crate::subscriptions::{self, SubscribedResources};
 /// The wait for one change; the end of the library ends it earlier.
 const LONG: Duration = Duration::from_hours(1);
 
-/// The digests of the last snapshot that was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SeenDigests {
     everything: Digest,
@@ -84,7 +83,6 @@ pub(crate) fn follow(mut subscription: Subscription, seen: Arc<watch::Sender<See
     drop(thread.spawn(follow));
 }
 
-/// The changes of a library, one at a time.
 #[derive(Debug)]
 pub(crate) struct Changes {
     receiver: watch::Receiver<SeenDigests>,

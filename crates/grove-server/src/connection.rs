@@ -42,11 +42,9 @@ const DELEGATING: &str =
 #[derive(Debug, Default)]
 pub(crate) struct OpenConnections(AtomicUsize);
 
-/// A connection of one client to the library.
 pub(crate) struct ClientConnection {
     served: Served,
     under_way: RunningCalls,
-    /// The resources that the client has subscribed to.
     wanted: SubscribedResources,
     /// The resources of subscriptions that were acknowledged and that no task watches yet.
     acknowledged: SubscribedResources,

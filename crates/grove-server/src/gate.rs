@@ -12,14 +12,11 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::Notify;
 
-/// The most answers that wait to be read.
 const MOST_UNREAD: usize = 32;
-/// The most requests that are worked on.
 const MOST_REQUESTS: usize = 32;
 /// The time that reading waits for requests that never get an answer, such as cancelled ones.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The requests and answers that are under way in one connection.
 #[derive(Debug, Default)]
 struct RequestCounts {
     asked: AtomicUsize,
@@ -35,7 +32,6 @@ impl RequestCounts {
         self.less.notify_waiters();
     }
 
-    /// Waits until there is room for another request.
     async fn room(&self) {
         loop {
             let less = self.less.notified();
@@ -61,7 +57,6 @@ impl Drop for UnreadAnswer {
     }
 }
 
-/// A transport that is held to these limits.
 #[derive(Debug)]
 pub(crate) struct GatedTransport<T> {
     transport: T,

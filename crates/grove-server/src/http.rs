@@ -28,12 +28,10 @@ use crate::pending_connections::{PendingConnection, PendingConnections};
 use crate::server::{MAX_MESSAGE, ServeError, Served};
 use crate::token::Token;
 
-/// The path of the protocol's endpoint.
 pub(crate) const PATH: &str = "/mcp";
 /// The most conversations that are remembered at once. Without a handshake every request is one, so there are more
 /// than connections.
 const MOST_SESSIONS: usize = 256;
-/// The most connections that are open at once.
 const MOST_CONNECTIONS: usize = 128;
 /// The time for which a conversation without messages is remembered.
 const SESSION_IDLE: Duration = Duration::from_hours(1);
@@ -54,7 +52,6 @@ impl HttpOptions {
     pub const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 }
 
-/// A socket that listens.
 pub(crate) struct Listening {
     listener: TcpListener,
     address: SocketAddr,
@@ -84,7 +81,6 @@ impl Listening {
 type Service = StreamableHttpService<ClientConnection, LocalSessionManager>;
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
-/// Serves clients until `ended` is cancelled.
 pub(crate) async fn serve(listening: Listening, served: Served, ended: CancellationToken) {
     let service = service(&listening, served, ended.clone());
     let token = Arc::new(listening.token);

@@ -39,7 +39,6 @@ pub use http::HttpOptions;
 pub use server::{ServeError, Server};
 pub use token::Token;
 
-/// The README's example is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct ReadmeExample;

@@ -14,7 +14,6 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-/// A transport with one message on each line.
 #[derive(Debug)]
 pub(crate) struct LineTransport<R, W> {
     from: BufReader<R>,
@@ -28,7 +27,6 @@ pub(crate) struct LineTransport<R, W> {
     owed: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// The end of reading a line.
 enum LineEnd {
     Line,
     TooLong,
@@ -36,7 +34,6 @@ enum LineEnd {
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTransport<R, W> {
-    /// Returns a transport for messages of at most `most` bytes.
     pub(crate) fn new(from: R, to: W, most: usize) -> Self {
         Self {
             from: BufReader::new(from),

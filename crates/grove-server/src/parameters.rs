@@ -10,7 +10,6 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-/// A parameter of a method.
 struct Parameter {
     name: &'static str,
     form: ParameterForm,
@@ -23,11 +22,9 @@ enum ParameterForm {
     Object,
 }
 
-/// The conversations in which a method exists.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MethodLifecycle {
     Any,
-    /// The conversations that begin with a handshake.
     Handshake,
     /// The conversations in which every request brings its own context.
     NoHandshake,

@@ -20,7 +20,6 @@ struct PendingQueue {
     connections: BTreeMap<u64, CancellationToken>,
 }
 
-/// A connection from its beginning to its end.
 #[derive(Debug, Clone)]
 pub(crate) struct PendingConnection {
     strangers: Arc<PendingConnections>,
@@ -33,7 +32,6 @@ impl PendingConnections {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection that has just been made.
     pub(crate) fn add(self: &Arc<Self>) -> PendingConnection {
         let sent_away = CancellationToken::new();
         let mut waiting = self.waiting();

@@ -17,7 +17,6 @@ use crate::served_library::ServedLibrary;
 use crate::wording::{explain, unread};
 use crate::{agents, chains, pages};
 
-/// The number of prompts on one page.
 const PAGE: usize = 100;
 /// The name of the argument of a skill that declares none.
 const WHOLE: &str = "arguments";
@@ -25,7 +24,6 @@ const WHOLE: &str = "arguments";
 /// The prefix of a skill's name that would be taken for another kind of prompt.
 const SKILL_PREFIX: &str = "skill:";
 
-/// A skill that is offered as a prompt.
 struct OfferedSkill {
     skill: usize,
     /// The text that a person types to call it.
@@ -119,7 +117,6 @@ fn arguments(skill: &Skill) -> Vec<PromptArgument> {
     }
 }
 
-/// Returns the text of a prompt.
 pub(crate) fn get(
     library: &ServedLibrary,
     session: &SessionCell,

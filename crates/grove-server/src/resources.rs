@@ -17,9 +17,7 @@ use crate::work::WorkHandle;
 
 /// The largest file that is served, in bytes: for a larger one a client can read the file itself.
 pub(crate) const MAX_FILE: u64 = 4 << 20;
-/// The number of skills on one page.
 const PAGE: usize = 100;
-/// The number of resources after which a page ends.
 const FULL_PAGE: usize = 1_000;
 /// The number of tries to read a file that changes between looking and reading.
 const ATTEMPTS: usize = 3;
@@ -79,10 +77,8 @@ fn other_files(discovery: &Discovery, path: &str, skill: &Skill) -> Vec<Resource
         .collect()
 }
 
-/// The start of the URIs of runs.
 pub(crate) const RUN: &str = "run://";
 
-/// Returns the templates of the URIs.
 pub(crate) fn templates(has_runs: bool) -> Vec<ResourceTemplate> {
     let skills = ResourceTemplate::new("skill://{+skill}/{+file}", "skill file").with_description(
         "A file of a skill: `SKILL.md` is the skill itself and names its other files",
@@ -96,7 +92,6 @@ pub(crate) fn templates(has_runs: bool) -> Vec<ResourceTemplate> {
 
 const RUN_TYPE: &str = "application/json";
 
-/// Returns the run that a URI names.
 pub(crate) fn run_of(uri: &str) -> Option<&str> {
     uri.strip_prefix(RUN)
 }
@@ -107,7 +102,6 @@ pub(crate) fn bytes_of(library: &ServedLibrary, uri: &str) -> Option<Vec<u8>> {
     serde_json::to_vec(&contents).ok()
 }
 
-/// A run as a resource.
 pub(crate) fn read_run(engine: &Engine, uri: &str) -> Result<ResourceContents, ErrorData> {
     let run = run_of(uri).and_then(|run| engine.run_json(run));
     match run {
@@ -121,7 +115,6 @@ fn unknown(uri: &str) -> ErrorData {
     ErrorData::resource_not_found(message, None)
 }
 
-/// Returns the content of a resource.
 pub(crate) fn read(library: &ServedLibrary, wanted: &str) -> Result<ResourceContents, ErrorData> {
     let unknown = || unknown(wanted);
     for _ in 0..ATTEMPTS {

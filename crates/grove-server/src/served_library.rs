@@ -121,7 +121,6 @@ impl ServedLibrary {
         called.unwrap_or_default()
     }
 
-    /// Returns the skills that a host finds in the same folders.
     fn discover_for_host(&self, host: &Host, discovery: &Discovery) -> Discovery {
         let mut libraries = locked(&self.hosts);
         let library = libraries.entry(host.name.clone()).or_insert_with(|| {
@@ -147,7 +146,6 @@ impl ServedLibrary {
         }
     }
 
-    /// Returns a receiver of the library's changes.
     pub(crate) fn changes(&self) -> Changes {
         Changes::new(self.seen.subscribe())
     }

@@ -14,39 +14,28 @@ use crate::http::{self, HttpOptions, Listening};
 use crate::lines::LineTransport;
 use crate::served_library::ServedLibrary;
 
-/// The longest message that is read, in bytes.
 pub(crate) const MAX_MESSAGE: usize = 4 << 20;
-/// The most threads for work on files.
 const WORKERS: usize = 8;
 /// The number of threads for messages.
 const TALKERS: usize = 2;
 
-/// The reason for which serving ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The system could not start the runtime.
     #[error("the server cannot start")]
     Start(#[source] std::io::Error),
-    /// The address cannot be listened on.
     #[error("cannot listen on {address}")]
     Listen {
-        /// The address to listen on.
         address: std::net::SocketAddr,
-        /// The error of the system.
         source: std::io::Error,
     },
-    /// The address is one that other machines can reach.
     #[error("{0} is not an address of this machine alone")]
     NotLoopback(std::net::SocketAddr),
-    /// The client did not begin as the protocol requires.
     #[error("the client did not begin as the protocol requires: {0}")]
     Beginning(String),
-    /// The connection broke while it served.
     #[error("the connection broke")]
     Broken,
 }
 
-/// A library that is served.
 pub struct Server {
     served: Served,
 }

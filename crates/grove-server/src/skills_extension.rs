@@ -21,25 +21,20 @@ use crate::served_library::ServedLibrary;
 use crate::skill_paths::{OWN_FILE, uri};
 use crate::work::WorkHandle;
 
-/// The extension's name in the capabilities.
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/skills";
-/// The method that lists the skills.
 pub(crate) const LIST: &str = "skills/list";
-/// The method that returns one skill.
 pub(crate) const GET: &str = "skills/get";
 
 /// The number of files of a skill that every host accepts, including its own.
 const MAX_FILES: usize = 512;
 /// The bytes of all files of a skill that every host accepts.
 const MAX_TOTAL: u64 = 16 << 20;
-/// The number of skills on one page.
 const PAGE: usize = 50;
 /// The bytes after which a page ends: hashing more would keep a client waiting.
 const FULL_PAGE: u64 = 64 << 20;
 /// The milliseconds for which a client may keep an answer. It is short, since a skill may change at any time.
 const FRESH_MS: u64 = 5_000;
 
-/// Returns a page of entries.
 pub(crate) fn list(
     library: &ServedLibrary,
     params: Option<&Value>,
@@ -84,7 +79,6 @@ pub(crate) fn list(
     Ok(complete(result))
 }
 
-/// Returns the entry of one skill.
 pub(crate) fn get(
     library: &ServedLibrary,
     params: Option<&Value>,

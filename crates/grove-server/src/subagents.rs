@@ -45,18 +45,14 @@ fn into_result(answer: SubagentAnswer) -> CallToolResult {
     result
 }
 
-/// The calls of one connection that are under way.
 #[derive(Debug, Default)]
 pub(crate) struct RunningCalls(Mutex<BTreeMap<String, CallProgress>>);
 
-/// The progress of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum CallProgress {
-    /// The call has begun, and its outcome is not known yet.
     Begun,
     /// The call waits for a run that stops with it.
     Awaits(String),
-    /// The caller has cancelled the call.
     Cancelled,
 }
 
@@ -111,7 +107,6 @@ impl Drop for RunningCall<'_> {
     }
 }
 
-/// The tool as it is listed.
 pub(crate) fn tool() -> Tool {
     let caller = Caller::Host;
     let (name, description) = (subagent_tool::SUBAGENT, subagent_tool::description(caller));
@@ -128,7 +123,6 @@ pub(crate) fn tool() -> Tool {
     Tool::new(name, description, schema).with_annotations(annotations)
 }
 
-/// Answers a call of the tool.
 pub(crate) async fn answer(
     engine: &Arc<Engine>,
     under_way: &RunningCalls,

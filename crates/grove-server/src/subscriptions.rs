@@ -18,7 +18,6 @@ use crate::changes::Changes;
 use crate::resources;
 use crate::server::Served;
 
-/// The most resources that one connection can subscribe to.
 const MOST: usize = 64;
 /// The longest URI of a resource, in bytes.
 const LONGEST: usize = 2_048;
@@ -57,12 +56,10 @@ impl SubscribedResources {
         self.stamps().remove(uri);
     }
 
-    /// Removes a resource, and returns its digest.
     pub(crate) fn take(&self, uri: &str) -> Option<Stamp> {
         self.stamps().remove(uri)
     }
 
-    /// Looks at all resources, and returns those that have changed.
     fn changed(&self, served: &Served) -> Vec<String> {
         let known: Vec<(String, Stamp)> = {
             let stamps = self.stamps();

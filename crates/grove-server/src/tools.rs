@@ -16,14 +16,11 @@ use serde_json::{Value, json};
 use crate::served_library::ServedLibrary;
 use crate::wording::explain;
 
-/// The tool that gives instructions.
 pub(crate) const SKILL: &str = "skill";
-/// The tool that gives the catalog.
 pub(crate) const SKILLS: &str = "skills";
 
 /// The number of skills that a search returns by default.
 const FOUND: usize = 10;
-/// The most skills that a search returns.
 const MOST_FOUND: usize = 50;
 
 /// Returns both tools. Every host puts them into every request, so each word here costs tokens every time.
@@ -91,7 +88,6 @@ fn object(value: Value) -> JsonObject {
     }
 }
 
-/// The arguments of the tool `skill`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct SkillRequest {
@@ -129,13 +125,10 @@ impl Default for ArgumentWords {
 /// The skills that the calling host lists to its model itself.
 #[derive(Debug, Default)]
 pub(crate) struct ListedByHost {
-    /// The title of the host.
     pub(crate) title: String,
-    /// The addresses of the skills.
     pub(crate) addresses: Vec<String>,
 }
 
-/// The arguments of the tool `skills`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct SkillsRequest {
@@ -152,7 +145,6 @@ pub(crate) fn read<T: for<'a> Deserialize<'a>>(arguments: Option<JsonObject>) ->
 }
 
 impl SkillRequest {
-    /// Answers the call in the session of one connection.
     pub(crate) fn answer(
         self,
         library: &ServedLibrary,

@@ -15,12 +15,10 @@ pub(crate) struct WorkHandle {
 }
 
 impl WorkHandle {
-    /// Returns true if the client has cancelled the request.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.is_cancelled()
     }
 
-    /// Reports the steps that are done.
     pub(crate) fn done(&self, steps: usize, of: usize) {
         self.progress.send_replace((steps, of));
     }

@@ -12,10 +12,8 @@ use crate::request::DiscoveryView;
 use crate::settings::{LoadedSettings, PI_PROJECT_FILE};
 use crate::world::World;
 
-/// The agent overrides that were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LoadedOverrides {
-    /// The layers of overrides, weakest first.
     pub(crate) layers: Vec<OverrideLayer>,
     /// Findings about pi's settings; findings about Grove's own are with the settings.
     pub(crate) diagnostics: Vec<Diagnostic>,

@@ -20,7 +20,6 @@ use crate::world::World;
 /// Folder levels in which a host's own folders are looked through.
 const HOST_DEPTH: usize = 64;
 
-/// The way agent files are recognised and read.
 pub(crate) const AGENT_FILES: DefinitionFileKind<ParsedAgent> = DefinitionFileKind {
     noun: "agent",
     wanted: |format| match format {
@@ -69,7 +68,6 @@ const STRICT_FILES: DefinitionFileKind<ParsedAgent> = DefinitionFileKind {
     ..AGENT_FILES
 };
 
-/// Looks for agents in the roots of a view.
 pub(crate) fn discover(
     world: &World,
     view: &DiscoveryView,
@@ -199,7 +197,6 @@ fn no_agent(document: &DefinitionFile<ParsedAgent>, is_shared: bool) -> Option<D
     Some(Diagnostic { message, ..finding })
 }
 
-/// The finding about an agent whose file gives it no name.
 fn unnamed(parsed: &ParsedAgent, file_name: &str) -> Option<Diagnostic> {
     let is_unnamed = parsed.is_valid() && parsed.agent.name.is_none();
     is_unnamed.then(|| {

@@ -9,7 +9,6 @@ use grove_spec::package::EntryKind;
 
 use crate::environment::Environment;
 
-/// The files by path and text.
 type Files = [(&'static str, &'static str)];
 
 const SKILLS: [(&str, &str); 1] = [("grove/SKILL.md", include_str!("../bundled/grove/SKILL.md"))];

@@ -24,7 +24,6 @@ const VERSION: u32 = 8;
 const MAX_CACHE_BYTES: u64 = 1 << 30;
 const MAX_CACHE_FILES: usize = 256;
 
-/// A file's content and when it was read.
 #[derive(Debug, Clone)]
 pub(crate) struct CachedFile {
     pub(crate) stamp: Stamp,
@@ -38,7 +37,6 @@ pub(crate) struct CachedFile {
     pub(crate) text: Option<Arc<[u8]>>,
 }
 
-/// The place where a walk met a file.
 #[derive(Debug, Clone)]
 pub(crate) struct WalkPlace {
     pub(crate) path: Arc<str>,
@@ -47,7 +45,6 @@ pub(crate) struct WalkPlace {
     pub(crate) through_link: bool,
 }
 
-/// The files of one root.
 #[derive(Debug, Default)]
 pub(crate) struct RootCache {
     memory: Vec<CachedFile>,
@@ -115,12 +112,10 @@ impl RootCache {
         (known.stamp == *stamp && stamp.settled_before(known.read_at)).then_some(at)
     }
 
-    /// The file at an index of the memory.
     pub(crate) fn at(&self, place: usize) -> Option<&CachedFile> {
         self.memory.get(place)
     }
 
-    /// The number of files in memory.
     pub(crate) fn in_memory(&self) -> usize {
         self.memory.len()
     }
@@ -130,7 +125,6 @@ impl RootCache {
         &self.declaring
     }
 
-    /// The number of files that are known.
     fn len(&self) -> usize {
         if self.memory.is_empty() {
             self.disk.as_ref().map_or(0, |disk| disk.count)
@@ -179,7 +173,6 @@ impl RootCache {
     }
 }
 
-/// The file in which a root's cache is kept.
 pub(crate) fn file_for(cache: &Path, root: &Path) -> PathBuf {
     let name = Digest::of(root.as_os_str().as_encoded_bytes()).to_string();
     cache
@@ -307,7 +300,6 @@ fn encode_record(content: &SkillContent, out: &mut Vec<u8>) -> bool {
 #[derive(Debug)]
 struct DiskCache {
     bytes: Arc<Vec<u8>>,
-    /// The start of the content in `bytes`.
     start: usize,
     count: usize,
     /// The rows of the files, by identity.

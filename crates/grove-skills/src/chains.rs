@@ -17,7 +17,6 @@ use crate::planning;
 use crate::request::DiscoveryView;
 use crate::world::World;
 
-/// The way chain files are recognised and read.
 pub(crate) const CHAIN_FILES: DefinitionFileKind<ParsedChain> = DefinitionFileKind {
     noun: "chain",
     wanted: |_| naming::is_chain_file,
@@ -31,7 +30,6 @@ pub(crate) const CHAIN_FILES: DefinitionFileKind<ParsedChain> = DefinitionFileKi
     note: |_, _| None,
 };
 
-/// Looks for chains in the roots of a view.
 pub(crate) fn discover(
     world: &World,
     view: &DiscoveryView,

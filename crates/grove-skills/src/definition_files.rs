@@ -23,11 +23,8 @@ use crate::named_files;
 use crate::planning::{PlannedRoot, RootPlan};
 use crate::troubles;
 
-/// Files of one kind that are read in one root.
 const MAX_FILES: usize = 2_000;
-/// Folders that are opened in one root.
 const MAX_FOLDERS: usize = 2_000;
-/// Entries of one folder that are looked at.
 const MAX_ENTRIES: usize = 100_000;
 
 /// Folders that hold something else.
@@ -35,11 +32,8 @@ const NEVER: [&str; 2] = ["node_modules", "skills"];
 /// The entries that make a folder a skill or a project of its own.
 const FOREIGN: [&str; 5] = ["SKILL.md", ".git", ".grove", ".pi", ".agents"];
 
-/// The way files of one kind are recognised and read.
 pub(crate) struct DefinitionFileKind<P> {
-    /// The noun for what a file defines.
     pub(crate) noun: &'static str,
-    /// The test of file names, by the format of a root's files.
     pub(crate) wanted: fn(AgentFormat) -> fn(&str) -> bool,
     /// The definitions in a file of this path; each has a name where a file may define several. The last argument is
     /// the files that it names.
@@ -48,27 +42,22 @@ pub(crate) struct DefinitionFileKind<P> {
     pub(crate) counts: fn(&DefinitionFile<P>, AgentFormat, bool) -> bool,
     /// The finding about a file that does not count; the flag is as above.
     pub(crate) left_out: fn(&DefinitionFile<P>, bool) -> Option<Diagnostic>,
-    /// The finding that the file's name gives rise to.
     pub(crate) note: fn(&P, &str) -> Option<Diagnostic>,
 }
 
-/// The definitions in a file, with a name where it may hold several.
 pub(crate) type InFile<P> = Vec<(Option<String>, P)>;
 
 /// A file of a kind as a walk gives it.
 pub(crate) type DefinitionFile<P> = WalkedDocument<Arc<DefinitionFileContent<P>>>;
 
-/// The content of one file.
 #[derive(Debug, Clone)]
 pub(crate) struct DefinitionFileContent<P> {
     digest: Digest,
     size: u64,
     pub(crate) found: InFile<P>,
-    /// The files that it names.
     named: NamedFiles,
 }
 
-/// The bounds on reading a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReadBounds {
     pub(crate) max_bytes: u64,
@@ -79,23 +68,18 @@ pub(crate) struct ReadBounds {
 /// The roots of one kind and the definitions in them; the content of roots is shared.
 #[derive(Debug, Clone)]
 pub(crate) struct FoundDefinitions<P> {
-    /// The roots that are there.
     pub(crate) planned: Vec<PlannedRoot>,
-    /// The definitions of each root.
     pub(crate) roots: Vec<Arc<DefinitionsOfRoot<P>>>,
     /// The findings made while choosing the roots.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// A file as it was seen.
 pub(crate) struct SeenDefinitionFile {
-    /// Its path from the root.
     pub(crate) path: String,
     pub(crate) digest: Digest,
     pub(crate) findings: Vec<String>,
 }
 
-/// The definitions of one root.
 #[derive(Debug, Clone)]
 pub(crate) struct DefinitionsOfRoot<P> {
     /// The candidates, each with root number zero: a root does not know its place among other roots.
@@ -114,12 +98,10 @@ pub(crate) struct DefinitionMemory<P> {
 }
 
 impl<P> DefinitionMemory<P> {
-    /// The roots, also those that are not there.
     pub(crate) fn roots(&self) -> &[PathBuf] {
         &self.planned
     }
 
-    /// The folders that were looked in.
     pub(crate) fn folders(&self) -> impl Iterator<Item = PathBuf> {
         self.roots.iter().flat_map(|((root, _), known)| {
             let below = known.folders.iter();
@@ -148,7 +130,6 @@ impl<P> Default for DefinitionMemory<P> {
     }
 }
 
-/// The memory of one root.
 #[derive(Debug)]
 struct DefinitionRootMemory<P> {
     /// The files by path, in the version that was read.
@@ -157,7 +138,6 @@ struct DefinitionRootMemory<P> {
     options: RootReadOptions,
     problems: Vec<WalkProblem>,
     limits: LimitsHit,
-    /// The folders that were opened, by path below the root.
     folders: Vec<String>,
     found: Arc<DefinitionsOfRoot<P>>,
 }
@@ -169,7 +149,6 @@ struct KnownDefinitionFile<P> {
     content: Arc<DefinitionFileContent<P>>,
 }
 
-/// The way a root is looked at.
 #[derive(Debug, Clone, PartialEq)]
 struct RootReadOptions {
     planned: PlannedRoot,
@@ -269,7 +248,6 @@ pub(crate) fn roots_in(planned: &PlannedRoot, all: &[PlannedRoot]) -> Vec<String
 }
 
 impl<P: Definition + Clone + Send + Sync> DefinitionFileKind<P> {
-    /// The files of one root, for a record of what was seen, with the result of `findings` for each.
     pub(crate) fn seen_files(
         &self,
         planned: &PlannedRoot,
@@ -298,7 +276,6 @@ impl<P: Definition + Clone + Send + Sync> DefinitionFileKind<P> {
         seen
     }
 
-    /// The finding that a project's definitions are not used.
     pub(crate) fn untrusted(&self, all: &[Defined<P>]) -> Option<Diagnostic> {
         let untrusted = all
             .iter()
@@ -501,7 +478,6 @@ impl<P: Definition + Clone + Send + Sync> DefinitionFileKind<P> {
     }
 }
 
-/// Reads the files of one root, but for those that are known.
 struct ContentReader<'a, P> {
     kind: &'a DefinitionFileKind<P>,
     planned: &'a PlannedRoot,
@@ -564,7 +540,6 @@ impl<P> DefinitionRootMemory<P> {
     }
 }
 
-/// The files that a walk met, to be remembered.
 fn known_files<P>(
     walk: &Documents<Arc<DefinitionFileContent<P>>>,
     last: Option<&DefinitionRootMemory<P>>,

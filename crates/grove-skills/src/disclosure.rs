@@ -183,7 +183,6 @@ pub struct Disclosure<'a> {
 /// A session in memory; it begins with the first call.
 pub type SessionCell = Mutex<Option<DisclosureSession>>;
 
-/// The place where a conversation is remembered.
 #[derive(Debug, Clone, Copy)]
 enum SessionPlace<'a> {
     Nowhere,

@@ -26,7 +26,6 @@ const IMPORT: &str = "@AGENTS.md";
 pub(crate) struct FoundInstructions {
     /// The instructions that may be used, the nearest folder's first.
     pub(crate) files: Vec<InstructionFile>,
-    /// Findings about the files that are not used.
     pub(crate) findings: Vec<Diagnostic>,
 }
 

@@ -18,16 +18,12 @@ use crate::loading::LoadedRoot;
 /// The bytes of files that are kept for each root; of the files beyond, everything but the body is kept.
 const MAX_TEXT: usize = 64 * 1024 * 1024;
 
-/// A candidate whose last good version stands in for its file.
 #[derive(Debug, Clone)]
 pub(crate) struct StandInCandidate {
-    /// Its place among the root's candidates.
     pub(crate) at: usize,
-    /// The finding about the fault in the file.
     pub(crate) finding: Diagnostic,
 }
 
-/// The last good version of a file.
 pub(crate) struct GoodVersion<'a> {
     pub(crate) content: &'a Arc<SkillContent>,
     text: Option<&'a Arc<[u8]>>,
@@ -48,7 +44,6 @@ impl<'a> LastGood<'a> {
         }
     }
 
-    /// The good version of the skill with a layout and id.
     pub(crate) fn at(&self, layout: SkillLayout, id: &str) -> Option<GoodVersion<'a>> {
         let last = self.last?;
         let index = || {

@@ -14,6 +14,8 @@
 //! The library never reads the process environment: the embedding program says where home is, what is on
 //! the path and which variables are set.
 
+#![warn(missing_docs)]
+
 mod agent_overrides;
 pub mod agents;
 mod bundled;

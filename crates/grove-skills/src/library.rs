@@ -120,7 +120,6 @@ pub struct Library {
     agent_files: DefinitionMemory<agent::ParsedAgent>,
     chain_files: DefinitionMemory<chain::ParsedChain>,
     last: Option<PublishedDiscovery>,
-    /// The usage that was recorded before the library began.
     usage: Arc<EarlierUsage>,
     counts: CallCounts,
     keeping: LibraryMemory,
@@ -135,13 +134,11 @@ pub struct Library {
 /// The memory of a library from one look to the next, besides the content of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LibraryMemory {
-    /// Nothing, for a library that looks once.
     Nothing,
     /// The last good version of a skill whose file turns invalid, and which agents and chains were found.
     LastGood,
 }
 
-/// The memory of one root of skills.
 #[derive(Debug, Default)]
 struct RootMemory {
     cache: RootCache,
@@ -202,7 +199,6 @@ impl Library {
         self.last.as_ref().map(|last| &last.discovery)
     }
 
-    /// The memory of the files of agents, and of those of chains.
     pub(crate) fn definitions(
         &self,
     ) -> (
@@ -505,7 +501,6 @@ impl Library {
     }
 }
 
-/// The roots in which something was found.
 fn roots_of<P>(found: Option<&FoundDefinitions<P>>) -> Vec<PlannedRoot> {
     found.map_or_else(Vec::new, |found| found.planned.clone())
 }

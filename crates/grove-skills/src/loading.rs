@@ -29,10 +29,8 @@ use crate::trusting::FolderCache;
 
 /// Folders without a skill that are opened in one root.
 const MAX_FOLDERS: usize = 2_000;
-/// Entries of one folder that are looked at.
 const MAX_ENTRIES: usize = 200_000;
 
-/// The result of loading a root.
 #[derive(Debug, Default)]
 pub(crate) struct LoadedRoot {
     /// The skills, each with root number zero: a root does not know its place among other roots.
@@ -61,7 +59,6 @@ struct WalkTrace {
     chosen: Option<FolderChoice>,
 }
 
-/// The way a root is to be scanned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RootScan {
     pub(crate) layout: probe_walk::AcceptedLayouts,
@@ -174,7 +171,6 @@ fn folders(
     (scan.all_folders || is_pinned).then(|| folder_cache.update(planned, candidates))
 }
 
-/// The layouts that count in a root.
 fn layout_in(planned: &PlannedRoot, scan: &RootScan) -> probe_walk::AcceptedLayouts {
     let usual = scan.layout;
     let is_open = !planned.children_only;
@@ -216,7 +212,6 @@ impl LoadedRoot {
         root
     }
 
-    /// The folders that were looked in, below the root.
     pub(crate) fn folders(&self) -> &[String] {
         self.trace
             .as_ref()
@@ -224,7 +219,6 @@ impl LoadedRoot {
     }
 }
 
-/// A file that was known, or read just now.
 struct LoadedFile {
     known: CachedFile,
     was_read: bool,

@@ -96,16 +96,13 @@ pub struct RenameRequest<'a> {
 
 /// The parts of renaming and deleting files that differ between skills, agents and chains.
 trait ManagedEntry: Entry {
-    /// All of its kind.
     fn all(discovery: &Discovery) -> Entries<'_, Self>;
 
     /// The bytes of its file if it is still the one that was judged.
     fn bytes(&self, sources: &Sources) -> Option<Vec<u8>>;
 
-    /// The root that it was found in, as it was planned.
     fn planned<'a>(&self, sources: &'a Sources) -> Option<&'a PlannedRoot>;
 
-    /// Returns true if its file could be read.
     fn is_read(&self) -> bool;
 
     /// Returns true if its file holds other things too, or is no Markdown: such files are their host's to write.
@@ -118,17 +115,14 @@ trait ManagedEntry: Entry {
         false
     }
 
-    /// The fields that are not as its file has them.
     fn overridden(&self) -> &[OverriddenField] {
         &[]
     }
 
-    /// The package that it belongs to.
     fn package(&self) -> Option<&str> {
         None
     }
 
-    /// The file and its text under another name.
     fn renamed(
         &self,
         file: &Path,
@@ -137,7 +131,6 @@ trait ManagedEntry: Entry {
         package: Option<&str>,
     ) -> Result<(PathBuf, String), ManageError>;
 
-    /// The files of its kind.
     fn own_files(manager: &Manager) -> OwnFiles<'_, Self> {
         OwnFiles {
             found: Self::all(&manager.discovery),
@@ -225,7 +218,6 @@ impl Manager {
         }
     }
 
-    /// The place of a new file in a scope.
     fn new_file(&self, scope: LayerScope, below: &Path) -> Result<WritePlace, ManageError> {
         match scope {
             LayerScope::User => {
@@ -392,7 +384,6 @@ impl Manager {
         }
     }
 
-    /// Findings about what still names an agent that was renamed or deleted.
     fn still_naming_agent(&self, name: &str) -> Vec<Diagnostic> {
         let laid = agent_overrides::find(&self.discovery.world, &DiscoveryView::Own);
         let overrides = laid.layers.iter().flat_map(|layer| &layer.overrides.agents);
@@ -409,7 +400,6 @@ impl Manager {
         left
     }
 
-    /// Findings about what still names a skill that was renamed or deleted.
     fn still_naming_skill(&self, name: &str) -> Vec<Diagnostic> {
         let agents = self.agents();
         let naming = agents.all.iter().filter(|agent| {

@@ -18,7 +18,6 @@ use crate::planning::PlannedRoot;
 /// The largest file that is read because settings name it.
 const MAX_BYTES: u64 = 256_000;
 
-/// Reads the files that the bytes of a file in a root name.
 pub(crate) fn read(planned: &PlannedRoot, bytes: &[u8]) -> NamedFiles {
     let written = formats::named_files(bytes, planned.format).into_iter();
     written
@@ -59,7 +58,6 @@ pub(crate) fn own_digest(planned: &PlannedRoot, bytes: &[u8], named: &NamedFiles
     Digest::of(all.as_bytes())
 }
 
-/// The digest of what a file and the rest of it say together.
 pub(crate) fn digest(own: Digest, rest: Option<&NamedTextFile>) -> Digest {
     let Some(rest) = rest else {
         return own;

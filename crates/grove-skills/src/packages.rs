@@ -25,7 +25,6 @@ use crate::scope::OwnerScope;
 use search::PackageSearch;
 pub(crate) use search::{first_of_each, path_from, settings_alone};
 
-/// The largest manifest or settings file that is read.
 const MAX_FILE_BYTES: u64 = 1_000_000;
 
 /// The folder into which npm installs.
@@ -48,7 +47,6 @@ pub struct Packages {
     pub(crate) settings_files: Vec<SettingsFile>,
 }
 
-/// A file with pi's settings, as it was read.
 #[derive(Debug)]
 pub(crate) struct SettingsFile {
     pub(crate) path: PathBuf,
@@ -59,7 +57,6 @@ pub(crate) struct SettingsFile {
 /// The folders with skills that one settings file names.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedSkills {
-    /// The settings file; paths begin in its folder.
     pub(crate) file: PathBuf,
     /// The folder of the project that it belongs to; the user's belong to none.
     pub(crate) project: Option<PathBuf>,
@@ -67,14 +64,11 @@ pub(crate) struct NamedSkills {
     pub(crate) within: Option<PathBuf>,
     /// Set if the file is as it was when the project was trusted, or the project is not trusted.
     pub(crate) is_as_seen: bool,
-    /// The folders, as written.
     pub(crate) folders: Vec<NamedFolder>,
-    /// Findings about the way they are written.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
 impl NamedSkills {
-    /// The source that the folders have.
     pub(crate) const fn source(&self) -> RootSource {
         match self.project {
             Some(_) => RootSource::Project,
@@ -116,7 +110,6 @@ pub struct GivenPlace {
 }
 
 impl GivenPlace {
-    /// The label of the root that it is.
     pub(crate) fn label(&self, package: &Package) -> String {
         let name = one_line(&package.name);
         match self.below.as_str() {

@@ -76,12 +76,10 @@ impl PlannedRoot {
         }
     }
 
-    /// The folder of the package that gives it.
     pub(crate) fn package_folder(&self) -> Option<&Path> {
         self.package.as_ref().map(|given| given.folder.as_path())
     }
 
-    /// The rule for links below the root.
     pub(crate) fn links(&self) -> LinkRule {
         if self.root.source.contains_links() {
             LinkRule::Contain
@@ -90,7 +88,6 @@ impl PlannedRoot {
         }
     }
 
-    /// The folder as it is opened.
     pub(crate) fn folder(&self) -> RootFolder {
         RootFolder {
             base: self.base.clone(),
@@ -106,7 +103,6 @@ pub(crate) struct RootPlan {
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// The roots of one kind for a view.
 pub(crate) fn plan(kind: EntryKind, world: &World, view: &DiscoveryView) -> RootPlan {
     match (view, view.host()) {
         (DiscoveryView::Folders(folders), _) => exactly(folders),
@@ -147,7 +143,6 @@ const fn own_folders(kind: EntryKind) -> &'static [&'static str] {
     }
 }
 
-/// A host's folders of one kind.
 fn host_folders(kind: EntryKind, host: &Host) -> &[HostRoot] {
     match kind {
         EntryKind::Skills => &host.roots,
@@ -315,7 +310,6 @@ impl RootPlan {
         self.diagnostics.extend(trust.finding.filter(new));
     }
 
-    /// A host's root in the folders of a project.
     fn project_root_of_host(&mut self, host: &Host, root: &HostRoot, project: &Project) {
         let levels = match root.levels {
             FolderLevels::All => project.folders.len(),
@@ -449,7 +443,6 @@ impl RootPlan {
     }
 }
 
-/// The root that a place of a package is.
 fn package_root(order: usize, package: &Package, given: &GivenPlace) -> PlannedRoot {
     let root = Root {
         label: given.label(package),

@@ -22,7 +22,6 @@ pub struct Project {
     pub is_repository: bool,
 }
 
-/// The entries that make a folder a project's.
 pub(crate) const MARKERS: [&str; 4] = [".grove", ".pi", ".agents", ".git"];
 
 impl Project {
@@ -74,7 +73,6 @@ impl Project {
         }
     }
 
-    /// The folder whose settings and packages are the project's.
     pub(crate) fn settings_folder(&self) -> Option<&Path> {
         self.root.as_deref().or_else(|| self.outermost())
     }
@@ -103,7 +101,6 @@ pub(crate) struct ProjectRule {
 }
 
 impl ProjectRule {
-    /// The rule for an environment.
     pub(crate) fn in_environment(environment: &Environment) -> Self {
         let resolved =
             |folder: &Path| files::canonical(folder).unwrap_or_else(|_| folder.to_path_buf());
@@ -119,7 +116,6 @@ impl ProjectRule {
     }
 }
 
-/// The answer of the trust store about a folder.
 #[derive(Clone, Default)]
 pub(crate) struct FolderTrust {
     pub(crate) grant: Option<Grant>,
@@ -133,14 +129,12 @@ pub(crate) struct FolderTrust {
 pub(crate) enum NamingFileState {
     /// It is as it was seen, or the project was never looked at, or all changes are followed.
     AsSeen,
-    /// It was not there.
     New,
     /// It was different, or it was there and is gone.
     Changed,
 }
 
 impl FolderTrust {
-    /// Looks a folder up.
     pub(crate) fn of(folder: &Path, store: &TrustStore) -> Self {
         let refused = |code: Code, message: String, file: &Path| Self {
             finding: Some(Diagnostic::new(code, message).in_file(file)),
@@ -178,7 +172,6 @@ impl FolderTrust {
         }
     }
 
-    /// The trust of a root in the folder.
     pub(crate) fn of_root(&self, root: &Path) -> RootTrust {
         match &self.grant {
             None => RootTrust::Untrusted,
@@ -240,7 +233,6 @@ impl FolderTrust {
     }
 }
 
-/// The pin of a file that was seen.
 fn seen_of<'a>(grant: &'a Grant, file: &Path) -> Option<&'a String> {
     let below = file.strip_prefix(&grant.path).unwrap_or(file);
     grant.pins.get(below.to_string_lossy().as_ref())

@@ -225,7 +225,6 @@ fn stood_in_for(agents: &Agents, agent: &Agent, options: &PromptOptions) -> Vec<
     at.map_or_else(Vec::new, |at| agents.entries().stand_in_findings(at, asked))
 }
 
-/// Reads the files of skills as the snapshot judged them.
 pub(crate) fn read(
     files: &SkillFiles,
     snapshot: &Snapshot,

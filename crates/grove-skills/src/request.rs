@@ -73,7 +73,6 @@ impl DiscoveryParts {
         }
     }
 
-    /// Returns true if only the surroundings are found.
     pub(crate) const fn is_nothing(self) -> bool {
         !(self.skills || self.agents || self.chains)
     }
@@ -105,7 +104,6 @@ pub struct DiscoveryRequest {
 }
 
 impl DiscoveryRequest {
-    /// The point of view for one kind.
     pub(crate) fn view_of(&self, kind: EntryKind) -> DiscoveryView {
         let folders = match kind {
             EntryKind::Skills => return self.view.clone(),

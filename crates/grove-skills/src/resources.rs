@@ -15,7 +15,6 @@ use crate::trusting;
 
 /// Folder levels below a skill's folder in which resources are looked for.
 const RESOURCE_DEPTH: usize = 4;
-/// Entries that are looked at for resources.
 const RESOURCE_ENTRIES: usize = 500;
 /// Entries whose names are read for resources, so that those looked at are the first in order.
 const RESOURCE_NAMES: usize = 20_000;
@@ -28,7 +27,6 @@ pub(crate) fn is_twin(name: &str) -> bool {
     name.eq_ignore_ascii_case("SKILL.md") && name != "SKILL.md"
 }
 
-/// Findings about such files among the names of a skill's files.
 pub(crate) fn twin_findings(names: &[String], file: &Path) -> Vec<Diagnostic> {
     let twins = names.iter().filter(|name| is_twin(name));
     let said = twins.map(|name| {

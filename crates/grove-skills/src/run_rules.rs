@@ -15,7 +15,6 @@ pub struct RunRules {
     pub usual: DefaultModel,
     /// The models that agents may have; one has to be in every scope.
     pub model_scopes: Vec<ModelScope>,
-    /// Findings about restrictions that cannot be read.
     lost: Vec<Diagnostic>,
 }
 

@@ -29,7 +29,6 @@ impl OwnerScope {
         }
     }
 
-    /// Returns true if the project's are looked for.
     pub(crate) fn has_project(self) -> bool {
         self != Self::User
     }

@@ -99,7 +99,6 @@ pub fn update<T, E: From<SessionFileError>>(
     Ok(done)
 }
 
-/// Refuses what is there and is not a plain file.
 fn plain(path: &Path) -> Result<(), SessionFileError> {
     let is_there = files::mode(path).is_ok();
     if is_there && !files::is_file(path) {

@@ -13,7 +13,6 @@ use crate::project::FolderTrust;
 
 pub(crate) const MAX_CONFIG_BYTES: u64 = 1_000_000;
 
-/// A project's configuration file, below the project's folder.
 pub(crate) const PROJECT_FILE: &str = ".grove/config.toml";
 /// pi's settings for a project, below the project's folder.
 pub(crate) const PI_PROJECT_FILE: &str = ".pi/settings.json";
@@ -34,7 +33,6 @@ pub struct LoadedSettings {
 }
 
 impl LoadedSettings {
-    /// Reads the user's file.
     pub(crate) fn of_user(environment: &Environment) -> Self {
         let mut loaded = Self::default();
         let file = user_file(environment);
@@ -94,7 +92,6 @@ impl LoadedSettings {
     }
 }
 
-/// The user's configuration file.
 pub(crate) fn user_file(environment: &Environment) -> PathBuf {
     environment.config.join("config.toml")
 }

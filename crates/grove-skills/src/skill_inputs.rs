@@ -14,12 +14,9 @@ use crate::loading::LoadedRoot;
 use crate::planning::PlannedRoot;
 use crate::usage::EarlierUsage;
 
-/// The inputs that decide about skills.
 #[derive(Debug)]
 pub(crate) struct SkillInputs {
-    /// The roots that are there.
     pub(crate) planned: Vec<PlannedRoot>,
-    /// The result of loading each of them.
     pub(crate) loaded: Vec<Arc<LoadedRoot>>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) facts: Arc<MachineFacts>,

@@ -9,7 +9,6 @@ use grove_spec::skill::file_limit::too_large;
 use grove_spec::text::{first_names, one_line, visible};
 use grove_spec::{Code, Diagnostic};
 
-/// The diagnostic for a problem below a root.
 pub(crate) fn problem(root: &Path, problem: &WalkProblem) -> Diagnostic {
     let path = match problem.trouble {
         // The finding names the file as it is shown: the raw name must reach no reader.
@@ -83,12 +82,10 @@ pub(crate) fn describe(path: &str, trouble: &WalkTrouble) -> Diagnostic {
     Diagnostic::new(code, message)
 }
 
-/// The diagnostic for a file that could not be read or written.
 pub(crate) fn file_error(code: Code, error: &FsError) -> Diagnostic {
     Diagnostic::new(code, format!("{error}: {}", error.source)).in_file(&error.path)
 }
 
-/// The diagnostics for the limits that a walk of skills reached.
 pub(crate) fn limits(
     root: &Path,
     label: &str,

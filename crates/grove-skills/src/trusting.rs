@@ -327,12 +327,10 @@ pub fn approvals(environment: &Environment) -> Approvals {
     Approvals::new(folder(environment))
 }
 
-/// The store of a user's grants.
 pub(crate) fn store(environment: &Environment) -> TrustStore {
     TrustStore::new(folder(environment))
 }
 
-/// The folder that holds them.
 pub(crate) fn folder(environment: &Environment) -> PathBuf {
     environment.state.join("trust")
 }

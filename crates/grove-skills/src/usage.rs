@@ -113,7 +113,6 @@ impl EarlierUsage {
         }
     }
 
-    /// The score of the skill in a file.
     pub(crate) fn of(&self, location: &Path) -> u32 {
         let Some(file) = &self.file else { return 0 };
         let (record, now) = self.read.get_or_init(|| {
@@ -125,7 +124,6 @@ impl EarlierUsage {
     }
 }
 
-/// The present score of a skill's use.
 #[expect(
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,

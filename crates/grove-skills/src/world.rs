@@ -30,9 +30,7 @@ pub struct World {
     pub settings: Arc<LoadedSettings>,
     /// The packages that were found; none where they are not asked for.
     pub packages: Packages,
-    /// The settings of Grove's own view.
     pub(crate) own_settings: Arc<LoadedSettings>,
-    /// The settings of the user alone.
     pub(crate) user_settings: Arc<LoadedSettings>,
     /// The scope in which agents and chains are looked for.
     pub(crate) scope: OwnerScope,
@@ -133,7 +131,6 @@ impl World {
         self.grants.grants()
     }
 
-    /// The trust in a folder.
     pub(crate) fn trust_of(&self, folder: &Path) -> FolderTrust {
         FolderTrust::of(folder, &self.grants)
     }

@@ -297,7 +297,6 @@ fn no_level(word: &str) -> String {
 /// The most turns in which a child may mend what was missing.
 const MAX_FINALIZATION_TURNS: u64 = 10;
 
-/// Reads a contract and notes what is wrong with it.
 struct ContractReader {
     faults: Vec<String>,
 }

@@ -19,7 +19,6 @@ pub enum EngineName {
 
 /// The word for Grove's own loop.
 const NATIVE: &str = "native";
-/// The agent programs that are known by a word.
 const PROGRAMS: [&str; 6] = ["claude", "codex", "pi", "copilot", "opencode", "gemini"];
 const ACP: &str = "acp:";
 

@@ -9,13 +9,10 @@ use crate::fence::{self, NoFence};
 use crate::skill::body;
 use crate::yaml::{self, KnownKeys, YamlEntry};
 
-/// A file cut in two, with its frontmatter read.
 pub(crate) struct FrontmatterFile {
     /// The top-level keys; none when the frontmatter could not be read.
     pub(crate) entries: Option<Vec<YamlEntry>>,
-    /// Byte offset of the body.
     pub(crate) body_offset: usize,
-    /// Findings about the frontmatter.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 

@@ -88,7 +88,6 @@ pub fn strip(text: &str) -> String {
     kept
 }
 
-/// An iterator over the characters of a text that are hidden where they stand.
 struct HiddenCharacters<'a> {
     text: &'a str,
     chars: std::iter::Peekable<std::str::CharIndices<'a>>,

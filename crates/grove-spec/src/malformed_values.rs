@@ -2,7 +2,6 @@
 
 use ValueShape::{Nothing, Switches, Text, Texts};
 
-/// The kinds of values that a malformed value can still be read as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueShape {
     /// One text, which some keys read as a list of names.

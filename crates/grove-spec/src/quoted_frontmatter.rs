@@ -21,11 +21,9 @@ const SPECIAL: [char; 13] = [
     '{', '}', '[', ']', '*', '&', '#', '!', '|', '>', '%', '@', '`',
 ];
 
-/// Frontmatter as such a host reads it.
 #[derive(Debug)]
 pub(crate) struct QuotedFrontmatter {
     pub(crate) entries: Vec<YamlEntry>,
-    /// Byte offset of the body.
     pub(crate) body_offset: usize,
 }
 
@@ -63,7 +61,6 @@ pub fn unread_body(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Reads the frontmatter of a text.
 pub(crate) fn read(text: &str) -> Result<QuotedFrontmatter, FrontmatterNotFound> {
     let (inside, body_offset) = fenced(text).ok_or(FrontmatterNotFound::NoFence)?;
     let smooth = smoothed(inside);

@@ -40,13 +40,10 @@ const QUEUE: usize = 4_096;
 /// Everything a run begins with.
 #[derive(Debug, Clone)]
 pub struct Submission {
-    /// The id of the new run.
     pub id: String,
-    /// The plan that it executes.
     pub plan: Plan,
     /// The request that it came from, as JSON.
     pub request: String,
-    /// A title of one line for people.
     pub title: String,
     /// The folder from which it was requested.
     pub folder: String,
@@ -54,24 +51,19 @@ pub struct Submission {
     pub owner: grove_spec::Digest,
     /// A key with which a second submission leads to the same run.
     pub key: Option<String>,
-    /// The child that requests it.
     pub parent: Option<Parent>,
     /// An earlier run of the same plan, whose texts this run shares, and the results of its nodes.
     pub again: Option<(String, BTreeMap<NodeId, Reused>)>,
     /// Texts that the plan names by digest.
     pub artifacts: Vec<Vec<u8>>,
-    /// The time of the submission.
     pub at: Times,
 }
 
-/// A fact to be recorded.
 #[derive(Debug, Clone)]
 pub struct NewEvent {
-    /// The fact that has happened.
     pub fact: Fact,
     /// Texts that it names by digest.
     pub artifacts: Vec<Vec<u8>>,
-    /// The time of the event.
     pub at: Times,
 }
 
@@ -122,12 +114,10 @@ impl Store {
         })
     }
 
-    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the key that signs.
     pub fn key(&self) -> Option<&SigningKey> {
         self.key.as_ref()
     }
@@ -176,7 +166,6 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// The README's example is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct ReadmeExample;

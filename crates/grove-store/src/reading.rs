@@ -18,30 +18,23 @@ const LISTED: usize = 50;
 /// The number of events from which on a journal is kept folded. Each child of a run looks at it several times: a thousand
 /// children of one list took 350 ms each when every look read and folded all of it.
 const LONG: usize = 256;
-/// The most long journals that are kept.
 const MAX_KEPT: usize = 8;
 
 /// Long journals as they were last seen, by the id of the run.
 pub(crate) type LongRuns = BTreeMap<String, LoadedRun>;
 
-/// One run in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRow {
-    /// The id of the run.
     pub id: String,
-    /// A title of one line for people.
     pub title: String,
-    /// The folder from which it was requested.
     pub folder: String,
     /// The word for its state.
     pub state: String,
-    /// The reason for that state.
     pub reason: Option<String>,
     /// The time of its submission, in milliseconds since 1970.
     pub submitted_at: u64,
     /// The time of its last event, in the same unit.
     pub changed_at: u64,
-    /// The time of its end, in the same unit.
     pub ended_at: Option<u64>,
     /// The tokens that count against limits.
     pub tokens: u64,
@@ -62,10 +55,8 @@ impl RunRow {
     }
 }
 
-/// The choice of the runs to list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunFilter {
-    /// Lists only the runs that are not over.
     pub only_open: bool,
     /// Lists only the runs that ended before this time, in milliseconds since 1970.
     pub ended_before: Option<u64>,
@@ -73,18 +64,13 @@ pub struct RunFilter {
     pub most: Option<usize>,
 }
 
-/// An effect that is to be done or under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxRow {
-    /// The id of its run.
     pub run: String,
-    /// The id of the effect.
     pub effect: EffectId,
-    /// The command to be done.
     pub command: Command,
     /// The number of holders that it has had.
     pub epoch: u32,
-    /// The process that does it.
     pub holder: Option<Holder>,
     /// The time at which it was opened, on the wall clock.
     pub opened_at: u64,
@@ -92,22 +78,16 @@ pub struct OutboxRow {
     pub opened_boot: u64,
 }
 
-/// A run with its journal folded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadedRun {
-    /// The id of the run.
     pub id: String,
-    /// The plan that it executes.
     pub plan: Arc<Plan>,
     /// The request that it came from, as JSON.
     pub request: String,
-    /// The state after its last event.
     pub state: State,
-    /// The events of its journal.
     pub events: Vec<Arc<Event>>,
     /// The hash of its last event.
     pub head: String,
-    /// The child that requested it.
     pub parent: Option<Parent>,
 }
 
@@ -129,7 +109,6 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Returns the number of runs.
     pub fn count(&self) -> Result<u64, StoreError> {
         let connection = self.reader();
         let mut statement = connection.prepare_cached("SELECT count(*) FROM runs")?;
@@ -180,7 +159,6 @@ impl Store {
         Ok(rows.next().transpose()?)
     }
 
-    /// Returns a run with its journal.
     pub fn load(&self, run: &str) -> Result<LoadedRun, StoreError> {
         let connection = self.reader();
         let kept = || {
@@ -207,12 +185,10 @@ impl Store {
         Ok(loaded)
     }
 
-    /// Returns the child that requested a run.
     pub fn parent(&self, run: &str) -> Result<Option<Parent>, StoreError> {
         Ok(load_rows(&self.reader(), run)?.parent)
     }
 
-    /// Returns the state of a run, and true if it is over.
     pub fn state_of(&self, run: &str) -> Result<(String, bool), StoreError> {
         let connection = self.reader();
         let mut statement = connection
@@ -240,7 +216,6 @@ impl Store {
         Ok((loaded.plan, loaded.request))
     }
 
-    /// Returns the request of a run, as JSON.
     pub fn request(&self, run: &str) -> Result<String, StoreError> {
         let connection = self.reader();
         let mut statement =
@@ -259,7 +234,6 @@ impl Store {
         self.open_rows(None)
     }
 
-    /// Returns the effects of one run that are to be done or under way.
     pub fn outbox_of(&self, run: &str) -> Result<Vec<OutboxRow>, StoreError> {
         self.open_rows(Some(run))
     }
@@ -320,7 +294,6 @@ impl Store {
         Ok(unsigned(version))
     }
 
-    /// Returns true if a run was pruned.
     pub fn is_pruned(&self, run: &str) -> Result<bool, StoreError> {
         let connection = self.reader();
         let mut statement = connection.prepare_cached("SELECT 1 FROM tombstones WHERE id = ?1")?;
@@ -373,7 +346,6 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     })
 }
 
-/// Loads a run with its journal folded.
 pub(crate) fn load(connection: &Connection, run: &str) -> Result<LoadedRun, StoreError> {
     let mut loaded = load_rows(connection, run)?;
     read_on(connection, &mut loaded)?;

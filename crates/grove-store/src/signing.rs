@@ -28,12 +28,10 @@ impl SigningKey {
         Some(Self { pair })
     }
 
-    /// Returns the public part of the key.
     pub fn public(&self) -> &[u8] {
         self.pair.public_key().as_ref()
     }
 
-    /// Returns the signature of some bytes.
     pub fn sign(&self, bytes: &[u8]) -> Vec<u8> {
         self.pair.sign(bytes).as_ref().to_vec()
     }

@@ -21,25 +21,19 @@ const GROUP: usize = 256;
 /// The most runs whose state is kept in memory.
 const KEPT: usize = 4_096;
 
-/// The result of a submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submitted {
     /// The id of the run; for a key that was used before, the id of the earlier run.
     pub run: String,
-    /// Set if the run is new.
     pub is_new: bool,
 }
 
-/// An event that was recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Appended {
-    /// The event as it was recorded.
     pub event: Event,
-    /// The changes that follow from it.
     pub step: Step,
     /// The attempts with messages that they have not heard yet, one entry for each message.
     pub unheard: Vec<Attempt>,
-    /// Set if the run is over.
     pub is_over: bool,
     /// Set if the child that reports the event was told to stop, now or before: it makes no further request.
     pub is_stopping: bool,
@@ -47,10 +41,8 @@ pub struct Appended {
     pub others: Vec<String>,
 }
 
-/// The counts of one pruning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PrunedCounts {
-    /// The number of removed runs.
     pub runs: usize,
     /// The number of removed artifacts, to which no other run refers.
     pub artifacts: usize,
@@ -134,7 +126,6 @@ pub(crate) fn run(connection: Connection, key: Option<SigningKey>, jobs: &Receiv
     }
 }
 
-/// A run whose state is known up to an event.
 struct KnownRun {
     plan: Arc<Plan>,
     state: State,
@@ -145,7 +136,6 @@ struct KnownRun {
 /// The data that the writer keeps beside the file.
 struct KnownRuns {
     runs: HashMap<String, KnownRun>,
-    /// The key that signs the ends of runs.
     key: Option<SigningKey>,
 }
 

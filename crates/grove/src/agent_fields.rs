@@ -12,7 +12,6 @@ static FLAGS: LazyLock<Vec<(&FieldRow, String)>> = LazyLock::new(|| {
     rows.map(|row| (row, row.flag())).collect()
 });
 
-/// The fields and the text that were typed for an agent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TypedFields {
     /// Fields with their values, those with flags of their own first.
@@ -90,7 +89,6 @@ impl FromArgMatches for TypedFields {
     }
 }
 
-/// A field with its value.
 pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write FIELD=VALUE")?;
     Ok((key.trim().to_owned(), value.to_owned()))

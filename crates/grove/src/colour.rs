@@ -3,14 +3,11 @@
 //! A marked text has marks around it that no text from a file can have, since they are no characters and are removed from
 //! everything that is printed; [`crate::output::Output`] makes colours of them on a terminal and nothing elsewhere.
 
-/// The meaning of a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColourMeaning {
-    /// It is as it should be.
     Good,
     /// It is there, but perhaps not as the reader expects.
     Doubtful,
-    /// It is not usable, or wrong.
     Bad,
     /// It needs no attention now.
     Quiet,
@@ -26,7 +23,6 @@ const MARKS: [(ColourMeaning, char, &str); 5] = [
     (ColourMeaning::Heading, '\u{fdd5}', "\u{1b}[1m"),
 ];
 
-/// A text with marks around it.
 pub(crate) fn marked(meaning: ColourMeaning, text: &str) -> String {
     let mark = MARKS.iter().find(|(known, ..)| *known == meaning);
     let mark = mark.map_or(END, |(_, mark, _)| *mark);

@@ -21,12 +21,10 @@ use crate::colour::{self, ColourMeaning, marked};
 use crate::command_error::CommandError;
 use grove_spec::text::grouped;
 
-/// Collects a command's output and writes it.
 #[derive(Default)]
 pub(crate) struct CommandOutput {
     data: Vec<u8>,
     notes: Vec<u8>,
-    /// True if there was any data.
     has_data: bool,
     /// The outcome of writing so far; nothing is written to a stream that failed.
     data_written: WriteOutcome,
@@ -39,10 +37,8 @@ pub(crate) struct CommandOutput {
     notes_width: Option<usize>,
 }
 
-/// The reader that a table is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TableReader {
-    /// So many columns of a terminal.
     Columns(usize),
     /// Another program: everything, with tabs between cells and without headings.
     Tabs,
@@ -64,17 +60,14 @@ impl From<usize> for TableReader {
     }
 }
 
-/// The variables of the process.
 type Variables = std::collections::BTreeMap<String, std::ffi::OsString>;
 
-/// The outcome of writing to a stream.
 #[derive(Default)]
 enum WriteOutcome {
     #[default]
     Whole,
     /// The reader closed the pipe: it has seen what it wanted.
     ReaderGone,
-    /// The machine did not take it.
     Failed(io::Error),
 }
 
@@ -195,12 +188,10 @@ impl CommandOutput {
         }
     }
 
-    /// A value as JSON.
     pub(crate) fn json<T: Serialize>(&mut self, value: &T) {
         self.json_text(serde_json::to_string_pretty(value));
     }
 
-    /// A value as one line of JSON.
     pub(crate) fn json_line<T: Serialize>(&mut self, value: &T) {
         self.json_text(serde_json::to_string(value));
     }
@@ -270,7 +261,6 @@ impl CommandOutput {
         self.line("");
     }
 
-    /// An error with its hints.
     pub(crate) fn error(&mut self, error: &CommandError) {
         self.note_after(ColourMeaning::Bad, "error:", error.message().as_str());
         for hint in &error.hints {
@@ -278,7 +268,6 @@ impl CommandOutput {
         }
     }
 
-    /// A note that begins with a word of some meaning.
     fn note_after(&mut self, meaning: ColourMeaning, word: &str, line: &str) {
         let painted_word = painted(&marked(meaning, word), self.has_coloured_notes);
         let line = visible(line);
@@ -355,7 +344,6 @@ pub(crate) fn reader_is_gone() -> bool {
 /// The reason why output was not written whole.
 #[derive(Debug)]
 pub(crate) enum UnwrittenOutput {
-    /// The machine did not take the data.
     Data(io::Error),
     /// There were notes alone, and the machine did not take them.
     Everything,

@@ -37,7 +37,6 @@ impl Table {
         }
     }
 
-    /// The same with numbers in these columns.
     pub(crate) fn with_numbers(mut self, columns: Range<usize>) -> Self {
         self.numbers = columns;
         self
@@ -227,7 +226,6 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A word in parts that fit.
 fn broken(word: &str, width: usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     for c in word.chars() {

@@ -11,7 +11,6 @@ const MARK: char = '…';
 /// otherwise be cut to nothing.
 const NEAR: usize = 20;
 
-/// A beginning of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TextCut {
     /// Its end in bytes.
@@ -21,7 +20,6 @@ pub(crate) struct TextCut {
 }
 
 impl TextCut {
-    /// Returns the text as it is shown.
     pub(crate) fn of(self, text: &str) -> String {
         let kept = text.get(..self.end).unwrap_or(text);
         if self.end >= text.len() {
@@ -51,7 +49,6 @@ pub(crate) fn cuts(text: &str) -> impl Iterator<Item = TextCut> + '_ {
     cuts_after(text, 0)
 }
 
-/// The cuts that end after a space of the text, or after its beginning.
 fn cuts_after(text: &str, start: usize) -> impl Iterator<Item = TextCut> + '_ {
     let (before, after) = text.split_at(start);
     let n_before = before.chars().count();

@@ -18,10 +18,8 @@ use super::group_key;
 use super::style::shown_name;
 use name_words::NameWords;
 
-/// Index of a node in its forest.
 pub(crate) type NodeId = usize;
 
-/// The node above all others.
 pub(crate) const EVERYTHING: NodeId = 0;
 
 /// The fewest skills that a folder needs to be a group, and the fewest names that must share a word to make one.
@@ -30,7 +28,6 @@ const FEWEST: usize = 5;
 /// The most children of a node that is not divided.
 const MOST: usize = 12;
 
-/// The kind of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ForestNodeKind<'a> {
     /// A skill, by its index in the snapshot; with children it is a branch.
@@ -46,7 +43,6 @@ pub(crate) enum ForestNodeKind<'a> {
     },
 }
 
-/// A node that can become an entry.
 #[derive(Debug)]
 pub(crate) struct ForestNode<'a> {
     pub(crate) kind: ForestNodeKind<'a>,
@@ -57,7 +53,6 @@ pub(crate) struct ForestNode<'a> {
     pub(crate) n_skills: usize,
     /// Its position on the page: after everything in it.
     pub(crate) place: usize,
-    /// Its first skill, as a node.
     first: NodeId,
     /// The number of skills in it, each branch counted as one.
     n_items: usize,
@@ -169,7 +164,6 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// Returns a folder without the one that all skills of its root are in.
     fn below_common_folder<'p>(&self, root: Option<usize>, path: &'p str) -> &'p str {
         let common = root.and_then(|root| *self.common_folders.get(root)?);
         let below = common.and_then(|common| path.strip_prefix(common));
@@ -263,7 +257,6 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// The children of a branch in their declared order.
     fn order_as_declared(&mut self, snapshot: &Snapshot, branch: usize) {
         let Some(id) = self.node_of[branch] else {
             return;
@@ -358,7 +351,6 @@ impl<'a> Forest<'a> {
     }
 }
 
-/// The innermost folder that two folders are in.
 fn common_folder<'a>(a: &'a str, b: &str) -> &'a str {
     let is_around = |folder: &&str| {
         let below = b.strip_prefix(*folder);

@@ -16,7 +16,6 @@ use super::style::CatalogStyle;
 use super::texts::{CatalogMaterial, INDEX_NAME_DIGITS, closed_text};
 use super::two_threads::on_two_threads;
 
-/// The most characters of a description in an index.
 const DESCRIPTION: usize = 400;
 
 /// The number of files from which on a second thread pays.
@@ -34,7 +33,6 @@ pub struct IndexFile {
     pub text: String,
 }
 
-/// All index files of one catalog.
 pub(crate) struct IndexFiles {
     pub(crate) files: Vec<IndexFile>,
     /// By node: the position of its file.
@@ -97,7 +95,6 @@ impl IndexFiles {
         IndexFile { name, text }
     }
 
-    /// Returns the name of a node's file.
     pub(crate) fn of_node(&self, id: NodeId) -> Option<&str> {
         self.of_node[id].map(|at| self.files[at].name.as_str())
     }

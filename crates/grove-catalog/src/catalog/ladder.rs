@@ -20,13 +20,10 @@ use super::writing::frame;
 /// The most characters of a skill's description when the skill gets its entry.
 pub(crate) const FIRST_LENGTH: usize = 80;
 
-/// The most bytes that the mark of a cut takes.
 const MARK_BYTES: usize = 3;
 
-/// The form of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryForm {
-    /// A skill with this much of its description.
     Skill(TextCut),
     /// A group that stands for what it holds.
     Closed {
@@ -35,7 +32,6 @@ pub(crate) enum EntryForm {
     },
 }
 
-/// One step, which shows more than the step before.
 #[derive(Debug, Clone, Copy)]
 enum LadderStep {
     Lift(NodeId),
@@ -184,7 +180,6 @@ impl Ladder {
         builder.ladder
     }
 
-    /// Returns the number of rungs.
     pub(crate) fn len(&self) -> usize {
         self.costs.len()
     }
@@ -197,7 +192,6 @@ impl Ladder {
             .unwrap_or(0)
     }
 
-    /// Returns the state of the page on a rung.
     pub(crate) fn page(&self, material: &CatalogMaterial<'_>, rung: usize) -> PageState {
         let mut sight = PageState::new(material);
         for step in self.steps.iter().take(rung) {
@@ -211,12 +205,10 @@ struct LadderBuilder<'m, 'a> {
     material: &'m CatalogMaterial<'a>,
     sight: PageState,
     most_entries: usize,
-    /// The most that a rung may cost.
     most: usize,
     frame: usize,
     /// By node: the cost of its entry without the beginning of its location.
     costs: Vec<usize>,
-    /// The sum of `costs`.
     spent: usize,
     uses: Vec<usize>,
     /// The cost of the beginnings of all locations.
@@ -484,7 +476,6 @@ pub(crate) fn entry_cost(
         }
 }
 
-/// Returns the description of an entry.
 pub(crate) fn entry_text(
     material: &CatalogMaterial<'_>,
     sight: &PageState,

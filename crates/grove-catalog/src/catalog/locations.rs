@@ -93,7 +93,6 @@ impl LocationPrefixes {
         }
     }
 
-    /// Returns the number of the beginning that index files have.
     pub(crate) fn of_index(&self) -> usize {
         self.shown.len() - 1
     }
@@ -106,7 +105,6 @@ impl LocationPrefixes {
         AliasChoice(gains.iter().map(|gain| pays && *gain > 0).collect())
     }
 
-    /// Returns the choice without any aliases.
     pub(crate) fn in_full(&self) -> AliasChoice {
         AliasChoice(vec![false; self.shown.len()])
     }
@@ -126,7 +124,6 @@ impl LocationPrefixes {
         home.chain(declared).collect()
     }
 
-    /// Returns the cost of all beginnings and of the declarations of aliases.
     pub(crate) fn cost(&self, uses: &[usize], aliases: &AliasChoice) -> usize {
         let whole = self
             .costs
@@ -140,7 +137,6 @@ impl LocationPrefixes {
         whole.sum::<usize>() + lead - gains
     }
 
-    /// Returns the cost of a beginning in one entry.
     pub(crate) fn cost_in_entry(&self, prefix: usize, aliases: &AliasChoice) -> usize {
         let cost = &self.costs[prefix];
         if aliases.has(prefix) {
@@ -150,7 +146,6 @@ impl LocationPrefixes {
         }
     }
 
-    /// Returns a whole location as it is shown.
     pub(crate) fn location(&self, prefix: usize, rest: &str, aliases: &AliasChoice) -> String {
         if aliases.has(prefix) {
             format!("{}/{rest}", alias(prefix))
@@ -181,7 +176,6 @@ impl LocationPrefixes {
 
 const LEAD: &str = "\nLocations:";
 
-/// The beginning of locations in the home folder.
 const HOME: &str = "~";
 
 fn declared(alias: &str, shown: &str) -> String {

@@ -118,7 +118,6 @@ impl CatalogReport {
     }
 }
 
-/// Returns the report on a text that shows these entries, in the order of the page.
 pub(super) fn of(
     material: &CatalogMaterial<'_>,
     sight: &PageState,
@@ -169,7 +168,6 @@ pub(super) fn of(
     report
 }
 
-/// Returns the report on an empty text.
 pub(super) fn of_nothing(
     material: &CatalogMaterial<'_>,
     request: &CatalogRequest<'_>,

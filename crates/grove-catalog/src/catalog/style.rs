@@ -21,7 +21,6 @@ pub enum CatalogStyle {
     Names,
 }
 
-/// The text between the parts of an entry.
 struct EntryMarks {
     before_name: &'static str,
     before_description: &'static str,
@@ -69,12 +68,10 @@ impl CatalogStyle {
         }
     }
 
-    /// Returns true if an entry has the location of its file.
     pub(crate) const fn has_locations(self) -> bool {
         !matches!(self, Self::Names)
     }
 
-    /// Returns the instructions before the entries.
     pub(crate) const fn instructions(self) -> &'static str {
         match self {
             Self::Xml | Self::Markdown | Self::Json => INSTRUCTIONS,
@@ -155,7 +152,6 @@ impl CatalogStyle {
         out.push_str(marks.after);
     }
 
-    /// Returns the text before the entries.
     pub(crate) fn opening(self, instructions: &str) -> String {
         match self {
             Self::Xml | Self::Names => format!("{instructions}\n<available_skills>\n"),
@@ -167,7 +163,6 @@ impl CatalogStyle {
         }
     }
 
-    /// Returns the text after the entries.
     pub(crate) const fn closing(self) -> &'static str {
         match self {
             Self::Xml | Self::Names => "</available_skills>\n",
@@ -199,7 +194,6 @@ pub fn entry_line(name: &str, description: Option<&str>, location: &str) -> Stri
     line
 }
 
-/// The standard's limit for a name.
 const LONGEST_NAME: usize = 64;
 
 /// Returns a name on one line and no longer than the standard allows.

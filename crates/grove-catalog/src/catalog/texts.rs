@@ -35,31 +35,25 @@ pub(crate) const INDEX_NAME_DIGITS: usize = ANY_INDEX_FILE.len() - ".md".len();
 /// The number of skills from which on a second thread pays.
 const SKILLS_FOR_TWO: usize = 2_000;
 
-/// The text of a skill's entry.
 #[derive(Debug, Default)]
 pub(crate) struct SkillText<'a> {
     pub(crate) name: Cow<'a, str>,
-    /// Empty if there is none.
     pub(crate) description: Cow<'a, str>,
     /// Set if nothing in the description has to be escaped in XML.
     pub(crate) is_plain: bool,
     /// Set if some of the description was left out before costs were counted.
     pub(crate) is_cut: bool,
-    /// The number of the beginning that its location has.
     pub(crate) prefix: usize,
-    /// The rest of its location.
     pub(crate) rest: LocationRest<'a>,
     /// The cost of name, description and the rest of the location.
     pub(crate) cost: usize,
 }
 
-/// Everything that a catalog is made of.
 pub(crate) struct CatalogMaterial<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) forest: Forest<'a>,
     /// By skill of the snapshot; empty for a skill that may not be shown.
     texts: Vec<SkillText<'a>>,
-    /// The empty text, for all groups.
     of_groups: SkillText<'a>,
     pub(crate) prefixes: LocationPrefixes,
     pub(crate) style: CatalogStyle,
@@ -130,7 +124,6 @@ impl<'a> CatalogMaterial<'a> {
         skill.map_or(&self.of_groups, |skill| &self.texts[skill])
     }
 
-    /// Returns the name in the entry of a node.
     pub(crate) fn name(&self, id: NodeId) -> Cow<'_, str> {
         match self.forest.skill(id) {
             Some(skill) => (*self.texts[skill].name).into(),
@@ -174,7 +167,6 @@ fn rest_cost(rest: &LocationRest<'_>, style: CatalogStyle, unit: BudgetUnit) -> 
     }
 }
 
-/// Returns the names that more than one skill has.
 fn shared_names(snapshot: &Snapshot) -> BTreeSet<&str> {
     let mut seen = BTreeSet::new();
     let skills = snapshot.skills.iter();

@@ -159,7 +159,6 @@ impl KnownSkill {
     }
 }
 
-/// Returns the names that more than one skill has.
 fn shared_names<'a>(before: &'a KnownSkills, now: &'a KnownSkills) -> BTreeSet<&'a str> {
     let mut address_of: BTreeMap<&str, &str> = BTreeMap::new();
     let all = before.0.iter().chain(&now.0);

@@ -10,7 +10,6 @@ use super::style::CatalogStyle;
 use super::texts::{ANY_INDEX_FILE, CatalogMaterial};
 use super::{Catalog, CatalogEntry, CatalogEntryKind, CatalogRequest, report};
 
-/// Returns the catalog of a rung.
 pub(crate) fn write(
     material: &CatalogMaterial<'_>,
     sight: &PageState,

@@ -184,7 +184,6 @@ pub fn prepare(
     })
 }
 
-/// Returns the folder that a skill's file is in.
 pub(crate) fn folder_of(snapshot: &Snapshot, skill: &Skill) -> PathBuf {
     let root = snapshot
         .root_of(skill)

@@ -12,7 +12,6 @@ const FOLDER_VARIABLES: [&str; 3] = ["${GROVE_SKILL_DIR}", "${CLAUDE_SKILL_DIR}"
 /// The label in front of the arguments if no placeholder took one of them.
 const FOLLOWING: &str = "ARGUMENTS: ";
 
-/// The most digits of a number in a placeholder.
 const MAX_DIGITS: usize = 3;
 
 /// The most characters of a filled body. A body that is longer by itself keeps its length.

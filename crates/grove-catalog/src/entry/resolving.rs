@@ -17,10 +17,8 @@ use crate::trust::{self, RootTrust};
 
 /// A file that was found in a root, before anything is decided about it.
 pub(crate) trait Candidate {
-    /// Index of its root.
     fn root(&self) -> usize;
 
-    /// Puts it into the root of another index.
     fn set_root(&mut self, root: usize);
 
     /// The order of two files of one root.
@@ -34,7 +32,6 @@ pub(crate) trait Candidate {
         None
     }
 
-    /// Returns true if a link leads to it.
     fn through_link(&self) -> bool {
         false
     }
@@ -75,14 +72,12 @@ impl<E: Entry> Unranked<E> {
         change(&mut self.all, &self.roots);
     }
 
-    /// Chooses one among those of each name.
     pub(crate) fn rank(mut self, rules: NameRules) -> (Vec<Root>, Vec<E>) {
         apply_rank(&mut self.all, &self.roots, rules);
         (self.roots, self.all)
     }
 }
 
-/// Returns the state of a file with errors.
 pub(crate) fn invalid<'a>(
     findings: impl IntoIterator<Item = &'a Diagnostic>,
 ) -> Option<(EntryState, Vec<StateReason>)> {

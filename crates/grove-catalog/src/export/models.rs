@@ -4,7 +4,6 @@ use grove_spec::agent::AgentFormat;
 
 use crate::hosts::ExportRules;
 
-/// Returns a model as a host writes it, if the host has it.
 pub(super) fn translate(model: &str, from: AgentFormat, to: &ExportRules) -> Option<String> {
     let Some(models) = &to.models else {
         return Some(model.to_owned());

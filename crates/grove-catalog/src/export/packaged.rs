@@ -13,7 +13,6 @@ use super::keys::KeyWriter;
 use super::powers::quoted;
 
 impl KeyWriter<'_, '_> {
-    /// Returns a key of the host's own as it may be written.
     pub(super) fn shrunk(&mut self, entry: YamlEntry) -> Option<YamlEntry> {
         if !self.source.is_packaged {
             return Some(entry);

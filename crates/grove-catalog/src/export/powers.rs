@@ -16,7 +16,6 @@ use super::tools::{self, ToolNames};
 /// Tools with which an agent changes something.
 pub(crate) const CHANGING: [&str; 3] = ["write", "edit", "bash"];
 
-/// The powers of an agent.
 struct AgentPowers {
     vocabulary: ToolNames,
     /// The tools that it has, by the names of its own file; none for the usual ones.
@@ -30,7 +29,6 @@ struct AgentPowers {
 }
 
 impl KeyWriter<'_, '_> {
-    /// Writes the keys for the agent's powers.
     pub(super) fn powers(&mut self) {
         let powers = self.own_powers();
         let format = self.job.rules.export.format;

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use grove_spec::yaml::{Scalar, YamlEntry, YamlNode, YamlValue};
 
-/// The key for the agent's text.
 const BODY: &str = "developer_instructions";
 
 /// Returns a file of these keys and this text; `mark` is a comment above them.

@@ -28,7 +28,6 @@ impl HostTools {
     }
 }
 
-/// The names of tools in the files of a format.
 pub(super) struct ToolNames {
     format: AgentFormat,
     /// None for Grove's own, in which every name stands for itself.
@@ -40,7 +39,6 @@ pub(crate) fn own_names(tool: &str, format: AgentFormat) -> Vec<String> {
     ToolNames::of(format).own(tool).names
 }
 
-/// A tool in Grove's own words.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct GroveTool {
     /// Several if one tool of the host does the work of several here, and empty if Grove has no such tool.
@@ -66,7 +64,6 @@ impl ToolNames {
         }
     }
 
-    /// Returns Grove's own names for a tool of the format.
     pub(super) fn own(&self, tool: &str) -> GroveTool {
         let Some(rules) = &self.rules else {
             return GroveTool {
@@ -165,7 +162,6 @@ fn taken<'a>(denied: &BTreeSet<String>, to: &'a ExportRules) -> BTreeSet<&'a Str
         .collect()
 }
 
-/// Returns a host's tool that reads files.
 pub(super) fn reading(to: &ExportRules) -> String {
     let name = to.tools.get("read");
     name.map_or_else(|| "read".to_owned(), Clone::clone)

@@ -71,7 +71,6 @@ pub(super) fn draft(
 
 /// The roots that entries are below, with their short names.
 struct RootTable {
-    /// Paths in the order of their numbers.
     paths: Vec<PathBuf>,
     /// The numbers by a root's index in the snapshot.
     numbers: BTreeMap<usize, usize>,
@@ -249,7 +248,6 @@ impl AliasedEntry {
     }
 }
 
-/// Returns the share of each entry in the budget.
 fn share(lines: &[AliasedEntry], limit: usize) -> Vec<Share> {
     let full: usize = lines
         .iter()

@@ -46,7 +46,6 @@ pub(super) fn draft(
     }
 }
 
-/// The form of all entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CompactForm {
     Full,
@@ -55,12 +54,10 @@ enum CompactForm {
     Names,
 }
 
-/// The number of entries, and their form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct CompactPlan {
     count: usize,
     form: CompactForm,
-    /// Set if the list says that it is not whole.
     is_noted: bool,
 }
 
@@ -173,7 +170,6 @@ impl CompactForm {
     }
 }
 
-/// An entry with its parts escaped.
 struct EscapedEntry {
     name: String,
     location: String,

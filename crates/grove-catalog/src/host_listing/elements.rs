@@ -60,7 +60,6 @@ pub(super) fn element(
     write!(text, "    <location>{location}</location>\n  </skill>\n")
 }
 
-/// Escapes text as all of these hosts do.
 pub(super) fn escape(text: &str) -> String {
     escape_xml_attribute(text).replace("&#x27;", "&apos;")
 }

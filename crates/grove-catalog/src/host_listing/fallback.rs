@@ -9,7 +9,6 @@ const LINE: usize = 100;
 const LINES: usize = 3;
 const LINES_UNITS: usize = 1024;
 
-/// Returns the substitute for the description of a skill with this body.
 pub(super) fn description(style: ListStyle, body: &str) -> String {
     match style {
         ListStyle::Bullets => first_line(body),
@@ -42,7 +41,6 @@ fn first_lines(body: &str) -> String {
     first_units(&lines.join(" "), LINES_UNITS).to_owned()
 }
 
-/// Returns the text of a heading.
 fn heading(line: &str) -> Option<&str> {
     let text = line.trim_start_matches('#');
     (text.len() < line.len() && text.starts_with(char::is_whitespace)).then(|| text.trim())

@@ -46,7 +46,6 @@ pub(super) fn first_units(text: &str, units: usize) -> &str {
     text
 }
 
-/// Returns the start of a text, at most `chars` characters.
 pub(super) fn first_chars(text: &str, chars: usize) -> &str {
     match text.char_indices().nth(chars) {
         Some((index, _)) => text.get(..index).unwrap_or_default(),

@@ -132,14 +132,12 @@ pub fn render(snapshot: &Snapshot, host: &Host, options: &ListingOptions) -> Hos
     }
 }
 
-/// A list in one style.
 struct ListingDraft {
     text: String,
     shown: Vec<ListedSkill>,
     used: usize,
 }
 
-/// A skill on its way into a list.
 struct ListingEntry {
     skill: usize,
     root: usize,
@@ -205,7 +203,6 @@ fn built_in_beside<'a>(host: &'a Host, entries: &[ListingEntry]) -> Vec<&'a Buil
         .collect()
 }
 
-/// Returns a path as text, as hosts write it.
 fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

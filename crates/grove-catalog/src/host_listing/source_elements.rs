@@ -108,7 +108,6 @@ fn element(name: &str, description: &str, source: &str) -> String {
     text
 }
 
-/// Returns the word for a source.
 const fn word(source: Option<RootSource>) -> &'static str {
     match source {
         Some(RootSource::Project) => "project",

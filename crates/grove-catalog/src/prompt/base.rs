@@ -134,7 +134,6 @@ fn inside(block: &str) -> Option<&str> {
     Some(rest.trim_end().rsplit_once('\n')?.0)
 }
 
-/// Returns the range of some whole lines in a text.
 fn find_lines(text: &str, lines: &str) -> Option<std::ops::Range<usize>> {
     if lines.is_empty() {
         return None;
@@ -153,7 +152,6 @@ fn find_lines(text: &str, lines: &str) -> Option<std::ops::Range<usize>> {
     found.find(|range| starts(range.start) && ends(range.end))
 }
 
-/// Returns a text without marked instructions, and without those of known files.
 fn without_instructions(text: &str, files: &[InstructionFile]) -> (String, usize) {
     let (mut text, mut cut) = without_marked(text);
     for file in files {

@@ -128,7 +128,6 @@ impl IndexBuilder {
     }
 }
 
-/// The stems of the words.
 struct Stems {
     names: Vec<String>,
     of_word: Vec<u32>,
@@ -159,7 +158,6 @@ impl Stems {
         }
     }
 
-    /// Counts a document's words by stem.
     fn counts(&self, terms: &[(u32, [u16; FIELDS])]) -> Vec<(u32, [u16; FIELDS])> {
         let stem_of = |number: u32| self.of_word.get(number as usize).copied().unwrap_or(0);
         let mut all: Vec<(u32, [u16; FIELDS])> = terms
@@ -257,7 +255,6 @@ impl PostingLists {
     }
 }
 
-/// The parts of the file as they grow.
 #[derive(Default)]
 struct IndexParts {
     documents: Vec<u8>,

@@ -14,9 +14,7 @@ use crate::snapshot::{Skill, Snapshot};
 /// The most telling words of a skill that lead to candidates, and the most documents taken from one word.
 const TELLING: usize = 12;
 const MAX_SHARING: usize = 200;
-/// The most candidates of one skill that are compared.
 const COMPARED: usize = 8;
-/// The most words of one body that are compared.
 const BODY_WORDS: usize = 64;
 /// The likeness, from 0 to 1, from which two skills are hard to tell apart.
 const ALIKE: f32 = 0.45;

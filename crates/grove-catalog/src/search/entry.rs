@@ -10,7 +10,6 @@ use crate::identity::folder_of;
 pub(super) const FIELDS: usize = 4;
 /// The most different words of one document that are kept; the rest find nothing.
 const MAX_TERMS: usize = 20_000;
-/// The most bytes of one body that are read.
 const MAX_BODY: usize = 1 << 20;
 
 /// A document that can be found.
@@ -28,13 +27,10 @@ pub struct SearchDocument<'a> {
     pub body: &'a str,
 }
 
-/// A document's words, counted by field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct CountedDocument {
     pub(super) key: u128,
-    /// The number of words in each field.
     pub(super) lengths: [u32; FIELDS],
-    /// The numbers of its words, each with the counts by field.
     pub(super) terms: Vec<(u32, [u16; FIELDS])>,
     /// Abbreviations that it explains.
     pub(super) links: Vec<(String, String)>,

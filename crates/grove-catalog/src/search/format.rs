@@ -20,7 +20,6 @@ pub(super) const TERM: usize = 4 + 4 + 4 + 4 + 8 + 4;
 /// A document: its key, the place of its entry, the lengths of its fields.
 pub(super) const DOCUMENT: usize = 16 + 8 + 4 + FIELDS * 4;
 
-/// The head of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct IndexHead {
     pub(super) documents: u32,
@@ -34,7 +33,6 @@ pub(super) struct IndexHead {
 }
 
 impl IndexHead {
-    /// Returns a whole file: the head before its parts.
     pub(super) fn before(&self, parts: [&[u8]; 3]) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.entries.end);
         out.extend_from_slice(&MAGIC);

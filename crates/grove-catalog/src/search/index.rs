@@ -12,7 +12,6 @@ pub struct SearchIndex {
     lengths: AverageLengths,
 }
 
-/// A word or stem of an index.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct IndexTerm {
     pub(super) documents: u32,
@@ -137,7 +136,6 @@ impl SearchIndex {
         self.head.words.saturating_add(stem)
     }
 
-    /// Returns the letters of a word or stem.
     pub(super) fn letters(&self, term: u32) -> Option<&str> {
         let row = self.row(term)?;
         let start = usize::try_from(self.head.rows()).ok()? + 4 + number32(row, 0)? as usize;
@@ -145,7 +143,6 @@ impl SearchIndex {
         std::str::from_utf8(bytes).ok()
     }
 
-    /// Returns the number of a word.
     pub(super) fn find_word(&self, word: &str) -> Option<u32> {
         let at = self.first_not_before(0, self.head.words, word);
         (at < self.head.words && self.letters(at) == Some(word)).then_some(at)
@@ -158,7 +155,6 @@ impl SearchIndex {
         (at < end && self.letters(at) == Some(stem)).then_some(at)
     }
 
-    /// Returns the words that begin with some letters, at most `most`.
     pub(super) fn words_from(&self, start: &str, most: u32) -> impl Iterator<Item = (u32, &str)> {
         let first = self.first_not_before(0, self.head.words, start);
         (first..self.head.words.min(first.saturating_add(most)))

@@ -14,11 +14,8 @@ use super::weight::term_weight;
 use super::words::words;
 use grove_spec::text::edits;
 
-/// The most bytes of a query that are read.
 const MAX_QUERY: usize = 4_000;
-/// The most words of a query that are searched for.
 const MAX_WORDS: usize = 64;
-/// The worth of a near word, by the way in which it is near.
 const NEAR: f32 = 0.3;
 const EXPLAINED: f32 = 0.5;
 const MISSPELT: f32 = 0.7;
@@ -32,7 +29,6 @@ const COMMON: u32 = 4;
 const FAINT: f32 = 0.03;
 /// The number of query words from which on a match of only one is no answer.
 const SEVERAL: usize = 4;
-/// The most words that are compared with an unknown one.
 const MAX_COMPARED: u32 = 5_000;
 
 /// The index cannot be read and has to be made again.
@@ -56,7 +52,6 @@ pub(super) struct QueryTerms {
     names: Vec<u32>,
 }
 
-/// The results of a query for all documents.
 pub(super) struct QueryScores {
     /// By document; greater is better.
     pub(super) scores: Vec<f32>,
@@ -79,7 +74,6 @@ impl QueryScores {
 }
 
 impl QueryTerms {
-    /// Returns the terms of an index that a text asks for.
     pub(super) fn of(index: &SearchIndex, text: &str) -> Self {
         let mut all = words(until(text, MAX_QUERY));
         all.truncate(MAX_WORDS);

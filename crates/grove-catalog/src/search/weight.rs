@@ -14,7 +14,6 @@ const SATURATION: f32 = 3.0;
 /// says what a skill is about.
 const BODY_ALONE: f32 = 0.7;
 
-/// The average lengths of the fields.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AverageLengths([f32; FIELDS]);
 

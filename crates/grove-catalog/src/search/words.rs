@@ -23,7 +23,6 @@ pub(super) fn each_word(text: &str, each: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Returns all words, for texts as short as a query.
 pub(super) fn words(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     each_word(text, &mut |word| all.push(word.to_owned()));

@@ -10,10 +10,8 @@ use crate::search::stem;
 
 /// The fewest letters of a word that counts although no name has it.
 const LONG: usize = 4;
-/// The most words of one text that are read.
 const MAX_WORDS: usize = 2_000;
 
-/// The words that a list shows of a skill.
 pub(super) struct ListedWords {
     name: BTreeSet<String>,
     all: BTreeSet<String>,
@@ -64,7 +62,6 @@ fn is_unspaced(c: char) -> bool {
         | '\u{20000}'..='\u{3ffff}')
 }
 
-/// The stems of words that say nothing about what a skill is for.
 static SAYS_NOTHING: LazyLock<BTreeSet<String>> =
     LazyLock::new(|| STOP_WORDS.split(' ').map(stem).collect());
 

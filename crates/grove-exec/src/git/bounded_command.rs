@@ -10,7 +10,6 @@ use std::time::Duration;
 use super::GitError;
 use crate::own_children::OwnChild;
 
-/// The most time that one command may take.
 const LIMIT: Duration = Duration::from_mins(5);
 /// The most characters of a failed program's error output that are kept.
 const MOST_ERROR_TEXT: usize = 400;

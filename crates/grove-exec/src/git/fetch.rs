@@ -9,7 +9,6 @@ use super::inspection::{GitInput, pass_settings};
 use super::repository::Repository;
 use super::{Git, GitError, MOST_OUTPUT, files, finish, first_line};
 
-/// The settings that git is given over the person's configuration.
 const FETCH_SETTINGS: [(&str, &str); 8] = [
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -20,7 +19,6 @@ const FETCH_SETTINGS: [(&str, &str); 8] = [
     ("submodule.recurse", "false"),
     ("transfer.bundleURI", "false"),
 ];
-/// The protocols that an address may name.
 const PROTOCOLS: [&str; 5] = ["https", "http", "ssh", "git", "file"];
 /// The name under which the fetched commit is stored.
 const FETCHED: &str = "refs/fetched/wanted";

@@ -68,7 +68,6 @@ const HARMLESS: [&str; 41] = [
     "user.name",
 ];
 
-/// The guarded files of a repository as they were before.
 #[derive(Debug, Clone)]
 pub struct GuardedRepository {
     repository: Repository,

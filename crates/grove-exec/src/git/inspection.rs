@@ -10,7 +10,6 @@ use super::repository::Repository;
 use super::settings::{GitSettings, passed_on};
 use super::{Git, GitError, MOST_OUTPUT, files, finish};
 
-/// The settings that git is given over every configuration.
 const FIXED_SETTINGS: [(&str, &str); 14] = [
     ("core.attributesFile", "/dev/null"),
     ("core.fsmonitor", "false"),
@@ -27,7 +26,6 @@ const FIXED_SETTINGS: [(&str, &str); 14] = [
     ("submodule.recurse", "false"),
     ("transfer.bundleURI", "false"),
 ];
-/// The environment variables of every look.
 const VARIABLES: [(&str, &str); 12] = [
     ("GIT_ALLOW_PROTOCOL", ""),
     ("GIT_ATTR_NOSYSTEM", "1"),
@@ -49,14 +47,11 @@ const MOST_INDEXES: usize = 1_000;
 /// The number of the next folder, which makes its name unique in this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// The input of one git command.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct GitInput<'a> {
-    /// The command and its arguments.
     pub(super) words: &'a [&'a str],
     /// Environment variables in addition to the usual ones.
     pub(super) variables: &'a [(&'a str, &'a str)],
-    /// The standard input of the command.
     pub(super) input: Option<&'a [u8]>,
 }
 
@@ -78,7 +73,6 @@ impl Git {
         self.inspect(&repository, folder, asked)
     }
 
-    /// Runs git in a folder with a repository that is known.
     pub(super) fn inspect(
         &self,
         repository: &Repository,
@@ -106,7 +100,6 @@ impl Git {
         finish(git, name, asked.input, MOST_OUTPUT)
     }
 
-    /// The configuration of a repository, as data.
     pub(super) fn settings_of(&self, repository: &Repository) -> Result<GitSettings, GitError> {
         let file = repository.common.join("config");
         let mut settings = GitSettings::of_file(&file, &self.environment)?;
@@ -187,7 +180,6 @@ impl RepositoryView {
     }
 }
 
-/// The form in which a repository is stored.
 pub(super) struct StorageForm {
     has_long_names: bool,
     /// Set if its branches are in tables (reftable).

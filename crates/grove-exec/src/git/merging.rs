@@ -8,18 +8,14 @@ use super::inspection::GitInput;
 use super::repository::Repository;
 use super::{Git, GitError, files, first_line, names};
 
-/// The result of merging several patches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergedPatches {
-    /// The tree with all patches.
     Tree(String),
-    /// One patch cannot be merged with those before it.
     Conflict {
         /// The index of that patch.
         at: usize,
         /// The indexes of the patches before it that changed these files.
         with: Vec<usize>,
-        /// The files that were changed differently.
         files: Vec<String>,
     },
 }
@@ -90,7 +86,6 @@ impl PatchMerge<'_> {
         self.put_in(patch, &without)
     }
 
-    /// The files that a patch removes and that are not there any more.
     fn removed_already(&self, patch: &[u8]) -> Result<BTreeSet<String>, GitError> {
         let summary = self.run(&["apply", "--summary", "-"], Some(patch))?;
         let summary = String::from_utf8_lossy(&summary).into_owned();
@@ -102,7 +97,6 @@ impl PatchMerge<'_> {
         Ok(removed.filter(|name| !there.contains(name)).collect())
     }
 
-    /// Returns those of some files to which a patch does not apply.
     fn unfit(&mut self, patch: &[u8], files: Vec<String>) -> Result<Vec<String>, GitError> {
         let gone = self.removed_already(patch)?;
         let mut unfit = Vec::new();
@@ -115,7 +109,6 @@ impl PatchMerge<'_> {
         Ok(if unfit.is_empty() { files } else { unfit })
     }
 
-    /// The files that are in conflict.
     fn unmerged(&self) -> Result<Vec<String>, GitError> {
         let listed = names(&self.run(&["ls-files", "-u", "-z"], None)?);
         // The listing has an entry for every side of a conflict.
@@ -124,7 +117,6 @@ impl PatchMerge<'_> {
         Ok(files.into_iter().collect())
     }
 
-    /// The files that a patch changes.
     fn files_of(&self, patch: &[u8]) -> Result<Vec<String>, GitError> {
         let listed = names(&self.run(&["apply", "--numstat", "-z", "-"], Some(patch))?);
         let files = listed
@@ -202,7 +194,6 @@ impl Git {
         Ok(first_line(&made))
     }
 
-    /// Returns the id of the commit that a name refers to.
     pub fn commit_named(&self, repository: &Path, name: &str) -> Result<String, GitError> {
         let commit = format!("{name}^{{commit}}");
         let words = ["rev-parse", "--verify", "-q", "--end-of-options", &commit];

@@ -12,13 +12,11 @@ const CEILINGS: &str = "GIT_CEILING_DIRECTORIES";
 /// A repository with a working tree. All its paths are free of links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Repository {
-    /// The top folder of the working tree.
     pub(super) top: PathBuf,
     /// The folder of this working tree alone: its head and its index.
     pub(super) own: PathBuf,
     /// The folder that all working trees share: objects, branches, configuration.
     pub(super) common: PathBuf,
-    /// Its configuration, as data.
     pub(super) settings: GitSettings,
 }
 
@@ -86,7 +84,6 @@ impl Repository {
     }
 }
 
-/// The folder to which a `.git` file leads.
 fn linked(file: &Path) -> Option<PathBuf> {
     let line = files::read_line(file)?;
     let target = line.strip_prefix("gitdir: ")?;

@@ -6,17 +6,13 @@ use std::process::Command;
 
 use super::{GitError, MOST_OUTPUT, files, finish, names};
 
-/// The most bytes of a configuration file.
 const MOST: u64 = 1 << 20;
 /// A repository folder in which git finds nothing.
 const NOWHERE: &str = "/dev/null";
 
-/// The configurations that may give a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SettingSource {
-    /// The repository's configuration, or else the person's.
     RepositoryOrPerson,
-    /// The person's configuration alone.
     Person,
 }
 
@@ -71,7 +67,6 @@ impl GitSettings {
         Self::of_text(&text, environment)
     }
 
-    /// Reads the settings in a text.
     pub(super) fn of_text(text: &[u8], environment: &[(String, String)]) -> Result<Self, GitError> {
         let mut git = reading(environment);
         git.args(["config", "--null", "--no-includes", "--file", "-", "--list"]);
@@ -93,7 +88,6 @@ impl GitSettings {
         entries.map(|(key, value)| (key.as_str(), value.as_deref()))
     }
 
-    /// All values of a key.
     pub(super) fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
         let entries = self.entries().filter(move |(name, _)| *name == key);
         entries.map(|(_, value)| value.unwrap_or("true"))
@@ -104,19 +98,16 @@ impl GitSettings {
         self.all(key).last()
     }
 
-    /// Returns true if a key is set to a true value.
     pub(super) fn is_on(&self, key: &str) -> bool {
         let value = self.last(key).map(str::to_ascii_lowercase);
         matches!(value.as_deref(), Some("true" | "yes" | "on" | "1"))
     }
 
-    /// Adds settings that override those that are here.
     pub(super) fn extend(&mut self, more: Self) {
         self.0.extend(more.0);
     }
 }
 
-/// The settings that git gets for a repository, chosen from those of the person and the repository.
 pub(super) fn passed_on(person: &GitSettings, repository: &GitSettings) -> Vec<(String, String)> {
     let mut told = Vec::new();
     for (key, from) in PASSED_ON {

@@ -20,31 +20,25 @@ const MOST_PRINTED: u64 = 64 << 10;
 /// The most working trees of a repository that are read, and the most names that are tried for a new one.
 const MOST_TREES: usize = 10_000;
 
-/// The changes in a working tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CapturedTree {
     /// A patch for the commit from which the tree started.
     pub patch: Vec<u8>,
-    /// The number of files that it changes.
     pub files: u64,
     /// New files that version control ignores, as a tar archive.
     pub ignored: Option<Vec<u8>>,
-    /// The changes in submodules.
     pub submodules: Vec<CapturedSubmodule>,
     /// A description of the first change that could not be captured.
     pub left: Option<String>,
 }
 
-/// The changes in a submodule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CapturedSubmodule {
-    /// Its path from the top of the working tree.
     pub path: String,
     /// The commit of the submodule that the patch is for.
     pub base: String,
     /// The patch, in which names begin with that path.
     pub patch: Vec<u8>,
-    /// The number of files that it changes.
     pub files: u64,
     /// New files that version control ignores there, as a tar archive.
     pub ignored: Option<Vec<u8>>,
@@ -53,13 +47,10 @@ pub struct CapturedSubmodule {
 /// The way in which a file of the repository comes into a working tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkOrCopy {
-    /// As a symbolic link to it.
     Link,
-    /// As a copy of it.
     Copy,
 }
 
-/// The submodules of a commit that are checked out in a working tree.
 #[derive(Default)]
 struct CheckedOutSubmodules {
     found: Vec<CheckedOutSubmodule>,
@@ -75,7 +66,6 @@ impl CheckedOutSubmodules {
     }
 }
 
-/// A submodule that is checked out in a working tree.
 struct CheckedOutSubmodule {
     path: String,
     /// The commit against which changes in it are captured.
@@ -190,7 +180,6 @@ impl Git {
         Ok(())
     }
 
-    /// Unpacks an archive of ignored files into a folder.
     pub fn unpack(&self, folder: &Path, archive: &[u8]) -> Result<(), GitError> {
         let mut tar = Command::new("tar");
         tar.arg("-C").arg(folder).args(["-xf", "-"]);
@@ -345,7 +334,6 @@ impl Git {
         paths.cloned().collect()
     }
 
-    /// The submodules of a commit that are checked out in a working tree.
     fn checked_out(&self, folder: &Path, base: &str) -> Result<CheckedOutSubmodules, GitError> {
         let mut all = CheckedOutSubmodules::default();
         for (commit, path) in self.links(folder, base)? {
@@ -401,7 +389,6 @@ impl Git {
             .map(|(_, path)| format!("the repository {path} inside it may have been changed")))
     }
 
-    /// The submodules of a tree: their commits and paths.
     fn links(&self, folder: &Path, tree: &str) -> Result<Vec<(String, String)>, GitError> {
         let words = ["ls-tree", "-r", "-z", "--full-tree", tree];
         let listed = names(&self.run(folder, &words, &[], None)?);

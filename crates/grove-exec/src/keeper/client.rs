@@ -26,10 +26,8 @@ pub(super) const MOST_REPORT: u64 = 64 << 10;
 /// The reason why a command could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecError {
-    /// The keeper could not be started.
     #[error("the keeper could not be started")]
     NoKeeper(#[source] std::io::Error),
-    /// The keeper ended without a report: it was killed, or it is another program.
     #[error("the keeper ended without a report")]
     NoReport {
         /// Processes that it left behind and that could not be ended.
@@ -37,12 +35,9 @@ pub enum ExecError {
     },
 }
 
-/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessEnd {
-    /// The report of its keeper.
     pub report: KeeperReport,
-    /// The output of the whole tree.
     pub output: BoundedOutput,
 }
 
@@ -64,13 +59,11 @@ impl StopTokens {
         }
     }
 
-    /// Returns true if the task was asked to stop.
     pub fn is_stopped(&self) -> bool {
         self.soft.is_cancelled()
     }
 }
 
-/// The program that is started as a keeper.
 #[derive(Debug, Clone)]
 pub struct Keeper {
     program: PathBuf,
@@ -101,7 +94,6 @@ impl Keeper {
         })
     }
 
-    /// Returns the same keeper with other bounds on the output that is kept.
     #[must_use]
     pub fn with_bounds(mut self, bounds: OutputBounds) -> Self {
         self.bounds = bounds;

@@ -21,12 +21,10 @@ use crate::sandbox::{EnforcedRestriction, RestrictError, Sandbox, restrict_this_
 
 /// The last argument of a keeper process that is this step.
 const STEP: &str = "confined";
-/// The most time that restricting a process may take.
 const MOST_BINDING: Duration = Duration::from_secs(30);
 /// The path by which a process starts its own program again.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// The input of the step.
 #[derive(Serialize, Deserialize)]
 struct StepInput {
     command: Vec<String>,
@@ -37,7 +35,6 @@ struct StepInput {
     with_view: bool,
 }
 
-/// An answer of the step, one per line.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum StepAnswer {
@@ -45,17 +42,14 @@ enum StepAnswer {
     Held(Vec<EnforcedRestriction>),
     /// The kernel gives it no view of the file system of its own; this process cannot be used any more.
     NoView,
-    /// The program does not start.
     Failed(String),
 }
 
-/// The outcome of a step that was started.
 enum StepStart {
     Runs(Child, Vec<EnforcedRestriction>),
     NoView,
 }
 
-/// Returns true if this process is the step and not a keeper.
 pub(super) fn is_this_process() -> bool {
     std::env::args_os().last().is_some_and(|last| last == STEP)
 }

@@ -22,7 +22,6 @@ use crate::processes::{
 };
 use crate::sandbox::{EnforcedRestriction, MOST_TASKS};
 
-/// The most time to spend on ending a tree that does not end by itself.
 const MOST_ENDING: Duration = Duration::from_secs(4);
 /// The interval at which a keeper checks its tree when nothing wakes it.
 const TICK: Duration = Duration::from_millis(200);
@@ -157,7 +156,6 @@ fn start_unbound(order: &KeeperOrder, output: Stdio, errors: Stdio) -> Result<Ch
 struct KeptTree<'a> {
     order: &'a KeeperOrder,
     program: Option<Pid>,
-    /// The end of the program, once it has ended.
     exit: Option<ProgramExit>,
     /// Our end of the pipe to which the tree writes; none once the other side is closed.
     output: Option<OwnedFd>,
@@ -244,7 +242,6 @@ impl KeptTree<'_> {
         })
     }
 
-    /// Gives the program the grace period to end by itself.
     fn ask_to_end(&mut self, program: Option<&OwnedFd>) {
         let until = Instant::now() + self.order.grace();
         for whom in find_tree(std::process::id(), &self.order.mark) {

@@ -52,7 +52,6 @@ pub(super) static PROGRAM: Program = Program {
     take,
 };
 
-/// The version of the protocol.
 const VERSION: u32 = 1;
 /// The error code of JSON-RPC for a method that is not there.
 const NO_SUCH_METHOD: i64 = -32_601;
@@ -68,7 +67,6 @@ const KINDS: &[(&str, &str)] = &[
     ("edit", "edit"),
     ("bash", "execute"),
 ];
-/// The ids of our requests.
 const INITIALIZE: u64 = 0;
 const SESSION: u64 = 1;
 const PROMPT: u64 = 2;

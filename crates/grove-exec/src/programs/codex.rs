@@ -54,7 +54,6 @@ pub(super) static PROGRAM: Program = Program {
     take,
 };
 
-/// The variable for the key of its provider.
 const KEY: &str = "GROVE_ENGINE_KEY";
 /// The variable for the token of the runtime's tools.
 const TOKEN: &str = "GROVE_BRIDGE_TOKEN";
@@ -183,7 +182,6 @@ fn command_line(command: &str) -> String {
     }
 }
 
-/// The event for the end of a tool call.
 fn ended(id: String, item: &Value) -> ProgramEvent {
     let texts = [&item["aggregated_output"], &item["result"]["content"]];
     let error = words_of(&item["error"]["message"]);

@@ -56,7 +56,6 @@ pub(super) static PROGRAM: Program = Program {
     take: acp::take,
 };
 
-/// The variable with the person's key.
 const KEY: &str = "GEMINI_API_KEY";
 /// A tool name that no program has, because an empty list counts as no list.
 const NO_TOOL: &str = "none";

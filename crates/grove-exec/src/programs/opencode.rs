@@ -50,7 +50,6 @@ pub(super) static PROGRAM: Program = Program {
     take: acp::take,
 };
 
-/// The variable for the key of its provider.
 const KEY: &str = "GROVE_ENGINE_KEY";
 /// The name of the child's agent in its configuration.
 const AGENT: &str = "grove-child";

@@ -19,7 +19,6 @@ const OLDEST: ABI = ABI::V3;
 /// Devices that swallow or make bytes.
 const HARMLESS: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
 
-/// The restrictions that the rules enforce.
 #[derive(Debug, Default)]
 pub(super) struct HeldByRules {
     pub(super) held: Vec<EnforcedRestriction>,
@@ -27,7 +26,6 @@ pub(super) struct HeldByRules {
     pub(super) holds_sockets: bool,
 }
 
-/// Restricts this process and all that it starts.
 pub(super) fn restrict(sandbox: &Sandbox) -> Result<HeldByRules, Box<dyn std::error::Error>> {
     let reading = AccessFs::from_read(OLDEST);
     // A process that may make devices could make one in a writable folder that is the disk itself.
@@ -100,7 +98,6 @@ fn allow(
     }
 }
 
-/// Returns true if the kernel enforces rules on writing.
 pub fn write_rules_work() -> bool {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)

@@ -151,7 +151,6 @@ const SIGNALS: &[(i64, u8)] = &[
 
 /// The parts of a sandbox that decide which calls are refused.
 pub(super) struct CallRestrictions {
-    /// Set if the tree may use the network.
     pub(super) network: bool,
     /// Set if the kernel restricts sockets with a path by rules on files; otherwise all of them are refused.
     pub(super) holds_sockets: bool,
@@ -161,7 +160,6 @@ pub(super) struct CallRestrictions {
     pub(super) keeper: u32,
 }
 
-/// The flags that give a new process a namespace of its own.
 const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,
@@ -179,7 +177,6 @@ const X32: i64 = 0x4000_0000;
 #[cfg(target_arch = "x86_64")]
 const X32_ALONE: [i64; 5] = [521, 528, 539, 540, 514];
 
-/// Restricts this process and all that it starts.
 pub(super) fn refuse(refused: &CallRestrictions) -> Result<(), Box<dyn std::error::Error>> {
     // Where the flags of a new process or the mode of a new file are behind a pointer, programs are told that the call does
     // not exist: they use the older one, whose arguments the filter can see.

@@ -1,6 +1,5 @@
 //! The variables that commands get, and those among them that name a tool chain that a secluded command may read.
 
-/// The kind of a variable's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum VariableKind {
     /// Plain words, which make nothing readable.
@@ -77,7 +76,6 @@ const VARIABLES: &[(&str, VariableKind)] = &[
     ("SSL_CERT_FILE", Words),
 ];
 
-/// Returns the variables of an environment that commands get.
 pub fn allowed_variables(environment: &[(String, String)]) -> Vec<(String, String)> {
     let is_allowed =
         |name: &str| name.starts_with("LC_") || VARIABLES.iter().any(|(known, _)| *known == name);
@@ -85,7 +83,6 @@ pub fn allowed_variables(environment: &[(String, String)]) -> Vec<(String, Strin
     allowed.cloned().collect()
 }
 
-/// The folders of tool chains that an environment names.
 pub(super) fn named_folders(environment: &[(String, String)]) -> impl Iterator<Item = &str> {
     let is_folder = |name: &str| VARIABLES.contains(&(name, Folder));
     let named = environment.iter().filter(move |(name, _)| is_folder(name));

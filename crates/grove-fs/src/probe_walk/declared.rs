@@ -129,7 +129,6 @@ fn branch_of<V: Visitor>(
     Some((found.stamp?.id, branch))
 }
 
-/// An open folder in which children are looked for.
 struct ChildrenFolder {
     folder: OwnedFd,
     group: GroupFolder,

@@ -13,10 +13,8 @@ use super::AcceptedLayouts;
 use super::names::SortedNames;
 use crate::beneath;
 
-/// The name of a skill file.
 pub(super) const SKILL_FILE: &CStr = c"SKILL.md";
 
-/// The entries of a folder, by kind.
 #[derive(Default)]
 pub(super) struct GroupListing {
     /// Folders and links to probe, sorted.
@@ -29,13 +27,10 @@ pub(super) struct GroupListing {
     pub(super) wrong_case: Vec<String>,
     /// Names that cannot be shown.
     pub(super) unprintable: Vec<String>,
-    /// The ignore files in it.
     pub(super) ignore_files: Vec<&'static str>,
-    /// Set if there are more entries than are looked at.
     pub(super) cut: bool,
 }
 
-/// Lists an open folder.
 pub(super) fn list(
     folder: BorrowedFd<'_>,
     max_entries: usize,

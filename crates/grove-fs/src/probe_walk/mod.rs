@@ -39,7 +39,6 @@ pub(crate) use reading::read_whole;
 
 /// A keeper of files that knows some already and reads new ones. It is called from two threads.
 pub trait Visitor: Sync {
-    /// The item that a file becomes.
     type Item: Send;
 
     /// The item for a file that has not changed since it was read.
@@ -56,7 +55,6 @@ pub trait Visitor: Sync {
         None
     }
 
-    /// The file that was met under a number.
     fn recall(&self, _number: usize) -> Option<WalkedFile<Self::Item>> {
         None
     }
@@ -85,7 +83,6 @@ pub trait Visitor: Sync {
 pub struct RootFolder {
     /// The folder that a contained root's own path must not leave.
     pub base: Option<PathBuf>,
-    /// The path of the root.
     pub path: PathBuf,
 }
 
@@ -283,7 +280,6 @@ struct FoundGroups {
     linked: Vec<GroupFolder>,
 }
 
-/// The results of one thread.
 struct ThreadOutput<T> {
     /// The files that were found, a run for each folder, each in order.
     runs: Vec<Vec<WalkedFile<T>>>,
@@ -346,7 +342,6 @@ impl<T: Send> ThreadOutput<T> {
         recalled
     }
 
-    /// The number of recognised files.
     fn recognised(&self) -> usize {
         self.recognised.iter().map(Range::len).sum()
     }
@@ -414,7 +409,6 @@ impl<T: Send> ThreadOutput<T> {
 /// The most files for which putting each in its place is less work than comparing all the others with one another.
 const FEW: usize = 64;
 
-/// Two lists in order as one.
 fn merged<T>(mut many: Vec<WalkedFile<T>>, few: Vec<WalkedFile<T>>) -> Vec<WalkedFile<T>> {
     if many.is_empty() {
         return few;
@@ -433,7 +427,6 @@ fn in_order<T>(a: &WalkedFile<T>, b: &WalkedFile<T>) -> std::cmp::Ordering {
     a.path.cmp(&b.path).then(a.layout.cmp(&b.layout))
 }
 
-/// All runs as one list in order.
 fn joined<T>(mut runs: Vec<Vec<WalkedFile<T>>>) -> Vec<WalkedFile<T>> {
     runs.retain(|run| !run.is_empty());
     runs.sort_by(|a, b| match (a.first(), b.first()) {

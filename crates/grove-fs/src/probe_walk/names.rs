@@ -2,7 +2,6 @@
 
 use std::ffi::CStr;
 
-/// Names with their terminators in one buffer, sorted.
 #[derive(Default)]
 pub(super) struct SortedNames {
     bytes: Vec<u8>,
@@ -55,7 +54,6 @@ impl SortedNames {
         })
     }
 
-    /// The entry of a name, once sorted.
     pub(super) fn find(&self, name: &str) -> Option<ChildName<'_>> {
         let plain = |entry: &NameEntry| {
             slice(&self.bytes, *entry)

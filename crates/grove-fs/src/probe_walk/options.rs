@@ -2,26 +2,19 @@
 
 use super::LinkRule;
 
-/// The rules and bounds of a walk.
 #[derive(Debug, Clone)]
 pub struct WalkOptions {
-    /// The rule for links in the root.
     pub links: LinkRule,
-    /// The way in which files are probed.
     pub probe: ProbeOrder,
-    /// The layouts that count as skills.
     pub layout: AcceptedLayouts,
     /// Files at the top of the root, by name: nothing but these is looked for.
     pub only: Option<Vec<String>>,
     /// The most files that are read; the rest are named.
     pub max_candidates: usize,
-    /// The bytes of the largest file that is read.
     pub max_bytes: u64,
     /// The most group levels above a skill folder.
     pub max_depth: usize,
-    /// The most folders that are opened.
     pub max_folders: usize,
-    /// The most entries of one folder that are looked at.
     pub max_entries: usize,
     /// The most levels of declared folders, the first folder, which is not declared, included.
     pub max_levels: usize,
@@ -36,7 +29,6 @@ pub enum ProbeOrder {
     Open,
 }
 
-/// The layouts that count as skills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AcceptedLayouts {
     /// A `SKILL.md` in the root itself counts, and ends the walk if a skill folder does.
@@ -73,7 +65,6 @@ impl AcceptedLayouts {
 pub enum LinkedFiles {
     /// It is read as far as the root's links may lead.
     Follow,
-    /// It is refused in any case.
     Skip,
     /// It is refused unless it leads to a file in the skill's own folder.
     Inside,

@@ -29,7 +29,6 @@ const SMALL: usize = 64;
 /// An ignore file larger than this is not one.
 const MAX_IGNORE_BYTES: usize = 64 * 1024;
 
-/// One thread of the walk.
 pub(super) struct WalkWorker<'a, V: Visitor> {
     pub(super) shared: &'a SharedWalk<'a, V>,
     queue: &'a WalkQueue,
@@ -406,7 +405,6 @@ impl<'a, V: Visitor> WalkWorker<'a, V> {
         beneath::facts_of(base, file, self.shared.options.links)
     }
 
-    /// Takes a file that was looked at or read.
     fn meet(
         &mut self,
         attempt: ProbedFile<V::Item>,
@@ -504,14 +502,11 @@ impl<V: Visitor> SharedWalk<'_, V> {
     }
 }
 
-/// The result of trying a child of a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChildOutcome {
     /// It has a skill file, usable or not.
     Skill,
-    /// It has no skill file.
     NoSkill,
-    /// It is no folder.
     NoFolder,
     /// It cannot be looked into; a problem was noted.
     InTheWay,
@@ -535,7 +530,6 @@ impl<T> ProbedFile<T> {
     }
 }
 
-/// The path of the skill file in a folder, written into a buffer.
 pub(super) fn skill_file_in<'b>(folder: &str, buffer: &'b mut Vec<u8>) -> &'b CStr {
     buffer.clear();
     buffer.extend_from_slice(folder.as_bytes());

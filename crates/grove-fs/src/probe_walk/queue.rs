@@ -6,9 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::names::SortedNames;
 
-/// One piece of work.
 pub(super) enum WalkJob {
-    /// Open a group and list it.
     Open(GroupFolder),
     /// Probe some children of an open group.
     Probe {
@@ -17,7 +15,6 @@ pub(super) enum WalkJob {
     },
 }
 
-/// An open group with its names.
 pub(super) struct ListedGroup {
     pub(super) folder: OwnedFd,
     pub(super) group: GroupFolder,
@@ -31,7 +28,6 @@ pub(super) struct GroupFolder {
     pub(super) path: String,
     /// The number of groups above it.
     pub(super) depth: usize,
-    /// Set if a link leads to it.
     pub(super) through_link: bool,
 }
 
@@ -62,7 +58,6 @@ struct QueueState {
     cost: usize,
     /// The threads that are inside a job and may push more.
     working: usize,
-    /// The threads that wait now.
     waiting: usize,
     closed: bool,
 }

@@ -19,7 +19,6 @@ use crate::stamp::FileFacts;
 /// The files that a thread takes at a time.
 const CHUNK: usize = 64;
 
-/// The result of a probe.
 pub(super) struct ProbeResult<T> {
     pub(super) stamp: Option<crate::stamp::Stamp>,
     pub(super) links: u32,

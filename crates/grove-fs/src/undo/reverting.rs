@@ -27,27 +27,20 @@ pub struct UndoableChange {
     _lock: Lock,
 }
 
-/// A change as a list names it.
 #[derive(Debug, Clone)]
 pub struct RememberedChange {
-    /// The command that made it, in words.
     pub command: String,
-    /// The time since then.
     pub age: Duration,
-    /// The number of files and links in it.
     pub files: usize,
 }
 
 /// The reasons for not taking a change back.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
-    /// This is not as the change left it.
     #[error("{} was changed since", .0.display())]
     ChangedSince(PathBuf),
-    /// The record is not one that is understood here.
     #[error("{} is not a record of a change, or a later version wrote it", .0.display())]
     Unreadable(PathBuf),
-    /// Something could not be read or written.
     #[error(transparent)]
     Fs(#[from] FsError),
 }
@@ -85,7 +78,6 @@ impl UndoableChange {
         Self::find(&folder, &folder, |numbers| numbers.last().copied())
     }
 
-    /// The change that was undone last and can be made again.
     pub fn last_undone(state: &Path) -> Result<Option<Self>, UndoError> {
         let folder = state.join(super::FOLDER);
         let undone = folder.join(UNDONE);
@@ -122,7 +114,6 @@ impl UndoableChange {
         }))
     }
 
-    /// The command that made it, in words.
     pub fn command(&self) -> &str {
         &self.record.command
     }
@@ -138,7 +129,6 @@ impl UndoableChange {
         Some(String::from_utf8_lossy(&command).into_owned())
     }
 
-    /// The entries that git had staged for its paths.
     pub fn staged(&self) -> &[StagedEntries] {
         &self.record.staged
     }
@@ -278,7 +268,6 @@ impl StagedEntries {
     }
 }
 
-/// A path that is not what it was before the change.
 struct ChangedPath<'a> {
     path: &'a Path,
     kept: &'a KeptPath,
@@ -301,7 +290,6 @@ fn age(file: &Path) -> Duration {
     written.elapsed().unwrap_or_default()
 }
 
-/// Returns true if a file takes the place of a file.
 fn is_file(before: &PathContent, there: &PathContent) -> bool {
     matches!(
         (before, there),

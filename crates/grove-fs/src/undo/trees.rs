@@ -7,7 +7,6 @@ use super::{MAX_BYTES, PathAfter, PathContent, UndoRecording, content_at};
 use crate::error::FsError;
 use crate::file_place::FilePlace;
 
-/// Entries of a folder that are kept at most.
 const MAX_ENTRIES: usize = 20_000;
 
 impl UndoRecording {
@@ -34,7 +33,6 @@ impl UndoRecording {
         Ok(())
     }
 
-    /// Gives a folder another name, which nothing has.
     pub fn rename_tree(&self, from: &Path, to: &Path) -> Result<(), FsError> {
         let tree = tree(from)?;
         let mut changes: Vec<(PathBuf, PathAfter<'_>)> = Vec::new();

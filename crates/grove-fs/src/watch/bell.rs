@@ -13,7 +13,6 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// A bell that is silent.
     pub fn new() -> std::io::Result<Self> {
         let counter = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self { counter })

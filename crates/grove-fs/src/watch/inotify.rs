@@ -74,7 +74,6 @@ struct FolderWatch {
 }
 
 impl Inotify {
-    /// A watcher without watches.
     pub fn new(bell: Arc<Bell>, max_watches: usize) -> Result<Self, Errno> {
         Ok(Self {
             bell,
@@ -158,7 +157,6 @@ impl Inotify {
         }
     }
 
-    /// Forgets a path and everything below it.
     fn forget(&mut self, path: &Path) {
         let below = self.by_path.range(path.to_path_buf()..);
         let gone: Vec<PathBuf> = below

@@ -47,14 +47,11 @@ pub fn best(bell: &Arc<Bell>, max_watches: usize) -> (Box<dyn ChangeWatcher>, Op
 /// The entries of a folder that are of interest. That the folder itself goes or moves always is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FolderInterest {
-    /// Every entry of the folder.
     Everything,
-    /// Entries of these names.
     Names(Arc<BTreeSet<OsString>>),
 }
 
 impl FolderInterest {
-    /// Entries of one name.
     pub fn in_name(name: &OsStr) -> Self {
         Self::Names(Arc::new([name.to_os_string()].into()))
     }
@@ -79,7 +76,6 @@ impl FolderInterest {
     }
 }
 
-/// The folders to watch, each with the interest in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchedFolders {
     folders: BTreeMap<PathBuf, FolderInterest>,
@@ -110,12 +106,10 @@ impl WatchedFolders {
         }
     }
 
-    /// The number of folders.
     pub fn len(&self) -> usize {
         self.folders.len()
     }
 
-    /// Returns true if there is no folder.
     pub fn is_empty(&self) -> bool {
         self.folders.is_empty()
     }
@@ -124,20 +118,16 @@ impl WatchedFolders {
 /// Something that seems to have happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchEvent {
-    /// The path where it happened.
     pub path: PathBuf,
-    /// The kind of change.
     pub change: ChangeKind,
 }
 
 /// The kind of change that seems to have happened at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeKind {
-    /// It was made, or moved here.
     Appeared,
     /// It was removed, or moved away.
     Gone,
-    /// It was written, or its permissions changed.
     Written,
     /// More happened than the kernel could note down; the path says nothing.
     Overflow,
@@ -155,11 +145,8 @@ pub struct WatchCoverage {
 /// Folders in which changes can go unnoticed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchGap {
-    /// The reason for the gap.
     pub why: GapReason,
-    /// The number of folders.
     pub folders: usize,
-    /// The first of them.
     pub first: PathBuf,
 }
 
@@ -170,7 +157,6 @@ pub enum GapReason {
     NoWatcher(String),
     /// The system or the caller gives no more watches.
     OutOfWatches,
-    /// The file system does not tell of every change.
     FileSystem(&'static str),
     /// The folder cannot be watched.
     Refused(String),

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::{Bell, ChangeWatcher, GapReason, WatchCoverage, WatchEvent, WatchGap, WatchedFolders};
 
-/// Watches nothing and says so.
 #[derive(Debug)]
 pub struct Polling {
     bell: Arc<Bell>,

@@ -10,7 +10,6 @@ use crate::wire::ModelApi;
 /// The bytes of a text that are shown beside another.
 const SHOWN: usize = 60;
 
-/// The parts of a request that are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ComparedConversation {
     /// The interface by which an agent program asked; none for a request of Grove's own.
@@ -32,7 +31,6 @@ pub(super) struct ComparedTurn {
 }
 
 impl ComparedTurn {
-    /// Takes more of the same turn.
     pub(super) fn extend(&mut self, more: Self) {
         self.text.push_str(&more.text);
         self.calls.extend(more.calls);
@@ -132,7 +130,6 @@ impl ComparedConversation {
         (is_alike, told, turns.take_while(|(a, b)| a == b).count())
     }
 
-    /// Returns the first difference of a conversation from the recorded one.
     pub(super) fn difference(&self, recorded: &Self) -> String {
         if self.api != recorded.api {
             return "nobody asked by this interface".to_owned();
@@ -161,7 +158,6 @@ impl ComparedConversation {
         format!("it comes after {now} turns of the model, and the recorded one after {then}")
     }
 
-    /// Returns the differences of all results and later messages from the recorded ones.
     pub(super) fn differing_results(&self, recorded: &Self) -> Vec<String> {
         let mut differences: Vec<String> = self
             .results

@@ -36,7 +36,6 @@ fn heading() -> Value {
     })
 }
 
-/// One line of a recording.
 #[derive(Debug, Serialize, Deserialize)]
 struct RecordedExchange {
     request: ModelRequest,
@@ -55,30 +54,16 @@ enum ExchangeOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "why", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ReplayError {
-    /// A line of the recording cannot be read.
     #[error("line {line} of the recording cannot be read: {reason}")]
     Damaged {
         /// The number of the line, counted from one.
         line: usize,
-        /// The fault of the line.
         reason: String,
     },
-    /// The recording has no such request.
     #[error("the recording has no such request: {difference}")]
-    NotRecorded {
-        /// The difference from the most similar request.
-        difference: String,
-    },
-    /// The request came more often than it was recorded.
+    NotRecorded { difference: String },
     #[error("the recording has {times} such requests, and this is one more")]
-    UsedUp {
-        /// The number of times that it was recorded.
-        times: usize,
-    },
-    /// The result of a tool differs, and the recording is played strictly.
+    UsedUp { times: usize },
     #[error("{difference}")]
-    ResultDiffers {
-        /// The difference from the recorded result.
-        difference: String,
-    },
+    ResultDiffers { difference: String },
 }

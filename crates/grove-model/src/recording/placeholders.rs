@@ -7,13 +7,10 @@ use serde_json::Value;
 pub struct RecordingPlaceholders {
     /// Ids of the run and of those above it, the run's own first.
     pub run_ids: Vec<String>,
-    /// The folder that the child works in.
     pub work: Option<String>,
     /// The folder that the run was asked for in, from which a working tree of the child's own may be made.
     pub project: Option<String>,
-    /// The home of its user.
     pub home: Option<String>,
-    /// The folder of Grove's state.
     pub state: Option<String>,
     /// The folder of temporary files.
     pub temp: Option<String>,
@@ -23,7 +20,6 @@ pub struct RecordingPlaceholders {
 const SHORTEST: usize = 2;
 
 impl RecordingPlaceholders {
-    /// Puts placeholders into a value.
     pub(super) fn hide(&self, value: &mut Value) {
         let known = self.known();
         each_text(value, &mut |text| hide_in(text, &known));

@@ -34,7 +34,6 @@ pub struct SharedRecording {
     is_strict: bool,
 }
 
-/// A player that answers one child from a recording.
 #[derive(Debug, Clone)]
 pub struct RecordingPlayer {
     tape: Arc<SharedRecording>,
@@ -157,7 +156,6 @@ impl SharedRecording {
 }
 
 impl RecordingPlayer {
-    /// Returns a player for a child that works in these places.
     pub const fn new(tape: Arc<SharedRecording>, places: RecordingPlaceholders) -> Self {
         Self { tape, places }
     }

@@ -15,7 +15,6 @@ use crate::wire::ModelApi;
 /// The longest event of an answer that is recorded, in bytes.
 const LONGEST_ANSWER: usize = 64 << 20;
 
-/// One line of a recording.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ProgramExchange {
@@ -26,12 +25,10 @@ pub(super) struct ProgramExchange {
     pub(super) answer: ProgramAnswer,
 }
 
-/// The answer that the provider sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ProgramAnswer {
     status: u16,
-    /// The events of a stream.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     events: Vec<ProgramAnswerEvent>,
     /// The body of an answer that is not a stream.
@@ -112,7 +109,6 @@ impl ProgramAnswer {
         }
     }
 
-    /// Returns the bytes that a program reads.
     pub(super) fn bytes(&self) -> Vec<u8> {
         if self.events.is_empty() {
             return text_of(&self.body).into_bytes();

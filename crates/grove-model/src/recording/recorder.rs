@@ -17,7 +17,6 @@ use crate::wire::ModelApi;
 
 /// The destination of a recording. A line is whole and ends with its line end; lines of several recorders do not mix.
 pub trait RecordingSink: Send + Sync {
-    /// Adds a line to the recording.
     fn append(&self, line: &str) -> io::Result<()>;
 }
 

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::NAME;
 
-/// The entry for the server.
 pub(super) struct ServerEntry {
     /// The member of the file that has all servers.
     pub(super) servers: &'static str,
@@ -14,7 +13,6 @@ pub(super) struct ServerEntry {
     pub(super) value: Value,
 }
 
-/// Returns the file with the server in it.
 pub(super) fn with_server(text: &str, entry: &ServerEntry) -> Result<String, String> {
     let ServerEntry { servers, value } = entry;
     if text.trim().is_empty() {
@@ -42,7 +40,6 @@ pub(super) fn with_server(text: &str, entry: &ServerEntry) -> Result<String, Str
     }
 }
 
-/// Returns the file without the server.
 pub(super) fn without_server(text: &str, servers: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         return Ok(text.to_owned());
@@ -88,7 +85,6 @@ struct MemberSpan {
     value: Span,
 }
 
-/// The members of one object, with their positions.
 struct ObjectMembers {
     members: Vec<MemberSpan>,
     /// The range between the opening and the closing brace.
@@ -124,7 +120,6 @@ impl ObjectMembers {
             || self.members.is_empty()
     }
 
-    /// Returns the text with a further member at the end of this object.
     fn with(&self, text: &str, key: &str, value: &Value) -> String {
         let key = Value::from(key);
         if !self.is_on_lines(text) {
@@ -163,7 +158,6 @@ fn indented(value: &Value, indent: &str) -> String {
     format!("{value:#}").replace('\n', &format!("\n{indent}"))
 }
 
-/// Reads the members of the object in a range of a text.
 fn members(text: &str, object: Span) -> Result<ObjectMembers, String> {
     let inside = slice(text, object).unwrap_or_default();
     let read = grove_spec::json::parse_values(inside, usize::MAX).map_err(|fault| fault.message)?;

@@ -12,81 +12,55 @@ use grove_fs::undo::{self, PathAfter, UndoRecording};
 use grove_fs::{FsError, atomic, files};
 use serde_json::json;
 
-/// The name under which the server is entered.
 pub const NAME: &str = "grove";
 /// The largest configuration that is edited: Claude Code keeps its history in the same file.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// A host whose configuration can be edited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConfigHost {
-    /// The host Claude Code.
     Claude,
-    /// The host Codex CLI.
     Codex,
-    /// The host Copilot CLI.
     Copilot,
-    /// The host Gemini CLI.
     Gemini,
-    /// The host named `OpenCode`.
     OpenCode,
 }
 
 /// The people for whom the server is entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConfigScope {
-    /// One person, in all their projects.
     User,
-    /// All people who work on one project.
     Project,
 }
 
-/// The folders that a host's configuration lies in.
 #[derive(Debug, Clone, Copy)]
 pub struct ConfigFolders<'a> {
-    /// The home folder of the user.
     pub home: Option<&'a Path>,
     /// The folder that the host's own variable names in place of its folder at home.
     pub host_home: Option<&'a Path>,
-    /// The project's outermost folder.
     pub project: &'a Path,
     /// The folder that keeps the old texts for undoing.
     pub state: &'a Path,
 }
 
-/// The command that starts the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerCommand {
-    /// The program that is run.
     pub command: String,
-    /// The arguments of the program.
     pub arguments: Vec<String>,
 }
 
-/// The reason for which a configuration is not edited.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// There is no home folder.
     #[error("there is no home folder")]
     NoHome,
-    /// The file is not in a form that the host reads.
     #[error("{} cannot be edited: {why}", path.display())]
-    Unreadable {
-        /// The file of the configuration.
-        path: PathBuf,
-        /// The fault of the file.
-        why: String,
-    },
-    /// Another process changed the file in the meantime.
+    Unreadable { path: PathBuf, why: String },
     #[error("{} changed in the meantime", .0.display())]
     Changed(PathBuf),
-    /// The file could not be read or written.
     #[error(transparent)]
     Fs(#[from] FsError),
 }
 
 impl ConfigHost {
-    /// Returns the name of the host's description.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -97,7 +71,6 @@ impl ConfigHost {
         }
     }
 
-    /// Returns the file that the host reads.
     pub fn file(
         self,
         scope: ConfigScope,
@@ -169,10 +142,8 @@ impl ConfigHost {
     }
 }
 
-/// A change that has not happened yet.
 #[derive(Debug)]
 pub struct ConfigChange {
-    /// The file that is changed.
     pub path: PathBuf,
     /// The old text of the file; none when there is no file.
     pub before: Option<String>,
@@ -198,7 +169,6 @@ impl ConfigChangeKind {
 }
 
 impl ConfigChange {
-    /// Returns the change that enters the server.
     pub fn install(
         host: ConfigHost,
         scope: ConfigScope,

@@ -9,7 +9,6 @@ use super::{NAME, ServerCommand};
 
 const SERVERS: &str = "mcp_servers";
 
-/// Returns the file with the server in it.
 pub(super) fn with_server(text: &str, launch: &ServerCommand) -> Result<String, String> {
     let mut cleared = without_server(text)?;
     if !cleared.is_empty() && !cleared.ends_with('\n') {
@@ -85,7 +84,6 @@ fn collect(table: &Table, spans: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Returns the end of the last value that is written in the table itself.
 fn end_of(table: &Table) -> usize {
     let ends = table.iter().map(|(_, item)| match item {
         Item::Table(below) if below.is_dotted() => end_of(below),

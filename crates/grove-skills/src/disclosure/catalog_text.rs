@@ -51,7 +51,6 @@ pub struct ConversationCatalog {
     pub catalog: Catalog,
     /// The digest of the catalog before it in this session.
     pub before: Option<String>,
-    /// The skills that it stands for.
     known: KnownSkills,
     /// The findings made on the way.
     pub diagnostics: Vec<Diagnostic>,

@@ -9,7 +9,6 @@ use grove_spec::{Code, Diagnostic};
 use super::record;
 use super::skill_set::MAX_BYTES;
 
-/// Files that are said one by one.
 const MAX_SAID: usize = 20;
 
 /// Entries that are no files of a skill: the versions of a folder, and the record of an export.
@@ -20,12 +19,10 @@ pub(super) struct MissingFiles {
     files: Vec<(String, String)>,
     /// Entries of which only the number is known.
     unnamed: usize,
-    /// Set if there are more of them than were counted.
     uncounted: bool,
 }
 
 impl MissingFiles {
-    /// The files that were left out when the names were read.
     pub(super) fn of(found: &FileNames) -> Self {
         let mut missing = Self {
             uncounted: found.uncounted,
@@ -69,7 +66,6 @@ impl MissingFiles {
     }
 }
 
-/// Returns true if a file has more bytes than are copied.
 pub(super) fn is_larger(path: &Path) -> bool {
     files::size(path).is_ok_and(|size| size > MAX_BYTES)
 }

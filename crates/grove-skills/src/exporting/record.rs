@@ -9,9 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use grove_catalog::Digest;
 use grove_spec::generated;
 
-/// The name of a record in its folder.
 pub(super) const NAME: &str = ".grove-export";
-/// The largest record that is read.
 pub(super) const MAX_BYTES: u64 = 8 << 20;
 
 /// Files below a folder by their paths from the target of the export, with the digests that each may have.
@@ -44,7 +42,6 @@ impl ExportRecord {
         record
     }
 
-    /// Adds everything that another one has.
     pub(super) fn add(&mut self, other: &Self) {
         for (path, digests) in &other.files {
             let known = self.files.entry(path.clone()).or_default();
@@ -52,13 +49,11 @@ impl ExportRecord {
         }
     }
 
-    /// Returns true if bytes are those that were written to a path.
     pub(super) fn has(&self, path: &str, bytes: &[u8]) -> bool {
         let digests = self.files.get(path);
         digests.is_some_and(|digests| digests.contains(&Digest::of(bytes).to_string()))
     }
 
-    /// The one content that a path has from now on.
     pub(super) fn insert(&mut self, path: &str, bytes: &[u8]) {
         let digest = Digest::of(bytes).to_string();
         self.files.insert(path.to_owned(), [digest].into());

@@ -23,7 +23,6 @@ pub(super) struct SkillSet<'a> {
     pub(super) files: &'a SkillFiles,
     pub(super) snapshot: &'a Snapshot,
     rules: &'a ExportRules,
-    /// Skills by their names at the host.
     by_name: BTreeMap<String, usize>,
     names: BTreeMap<usize, String>,
 }
@@ -141,7 +140,6 @@ impl<'a> SkillSet<'a> {
         self.children(at).into_iter().filter_map(one).collect()
     }
 
-    /// Skills with their names at the host.
     pub(super) fn named<'b>(&'b self, kept: &'b [(usize, String)]) -> Vec<AgentSkill<'b>> {
         let one = |(at, body): &'b (usize, String)| {
             Some(AgentSkill {
@@ -154,7 +152,6 @@ impl<'a> SkillSet<'a> {
         kept.iter().filter_map(one).collect()
     }
 
-    /// Puts the files of all skills into the target.
     pub(super) fn put(
         &self,
         target: &mut ExportTarget,
@@ -239,14 +236,12 @@ pub(crate) fn text_for_host(
     Some((text, Vec::new()))
 }
 
-/// A file beside a skill's own.
 pub(crate) struct ResourceFile {
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
     pub(crate) is_executable: bool,
 }
 
-/// The files beside a skill's own, and findings about those that are left out.
 pub(crate) fn beside_skill(
     files: &SkillFiles,
     snapshot: &Snapshot,

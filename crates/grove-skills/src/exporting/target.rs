@@ -17,7 +17,6 @@ use grove_spec::{Code, Diagnostic, generated};
 use super::record::{self, ExportRecord};
 use super::{ExportRequest, ExportResult, ExportedFileState};
 
-/// The largest file that is compared.
 const MAX_BYTES: u64 = 64 << 20;
 /// Entries of a folder that are looked at for what an earlier export left.
 const MAX_ENTRIES: usize = 10_000;
@@ -28,7 +27,6 @@ pub(super) struct ExportTarget {
     ending: String,
     skills: String,
     files: BTreeMap<String, PlannedFile>,
-    /// The paths of agents.
     agent_files: Vec<String>,
     /// The paths of skills' files by their folders.
     skill_files: BTreeMap<String, Vec<String>>,
@@ -317,13 +315,11 @@ impl ExportTarget {
         !matches!(self.read(path), Ok(None))
     }
 
-    /// The source that a file with the mark names.
     fn source_of(&self, path: &str) -> Option<String> {
         let text = String::from_utf8(self.read(path).ok()??).ok()?;
         generated::source_of(&text).map(str::to_owned)
     }
 
-    /// Returns true if a file was made from one of these.
     fn is_from(&self, path: &str, addresses: &BTreeSet<String>) -> bool {
         let source = self.source_of(path);
         source.is_some_and(|source| addresses.contains(&source))
@@ -360,7 +356,6 @@ impl ExportTarget {
         }
     }
 
-    /// Reports the state of a record.
     fn say_record(
         &self,
         folder: &str,

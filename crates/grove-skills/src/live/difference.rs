@@ -98,7 +98,6 @@ pub(super) fn says_more(old: &Snapshot, new: &Snapshot) -> bool {
     old.diagnostics != new.diagnostics || !kept(old).eq(kept(new))
 }
 
-/// Findings that were not there before.
 pub(super) fn new_findings(old: &Snapshot, new: &Snapshot) -> Vec<Diagnostic> {
     let known = &old.diagnostics;
     let of_snapshot = new

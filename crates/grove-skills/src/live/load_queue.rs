@@ -30,9 +30,7 @@ pub(super) struct LoadQueue {
 #[derive(Debug)]
 struct LoadState {
     latest: Discovery,
-    /// The number of loads that have begun.
     begun: u64,
-    /// The number of loads that are done.
     done: u64,
     /// The number of the latest load that a caller waits for.
     asked: u64,
@@ -82,7 +80,6 @@ impl LoadQueue {
         self.state().done
     }
 
-    /// The position at which a new subscriber begins.
     pub(super) fn position(&self) -> (u64, Discovery) {
         let state = self.state();
         (state.sequence, state.latest.clone())
@@ -94,7 +91,6 @@ impl LoadQueue {
         self.wait_for_load(wanted)
     }
 
-    /// Asks for a load that has not begun, and gives its number.
     fn ask(&self) -> u64 {
         let mut state = self.state();
         let wanted = state.begun + 1;
@@ -117,7 +113,6 @@ impl LoadQueue {
         self.load(|| ReloadCauses::of(ReloadEvent::Asked))
     }
 
-    /// Waits for something that was published after `seen`.
     pub(super) fn wait_for_news(&self, seen: u64, until: Instant) -> Option<Publications> {
         let is_waiting = |state: &mut LoadState| state.sequence <= seen && !state.stopping;
         let left = until.saturating_duration_since(Instant::now());

@@ -29,7 +29,6 @@ pub(super) struct WatchedPlaces {
     roots: Vec<PathBuf>,
     settings: Vec<PathBuf>,
     grants: Option<PathBuf>,
-    /// The folders in which packages are installed.
     package_folders: Vec<PathBuf>,
     /// The folders in which agents and chains were looked for.
     folders: Vec<PathBuf>,
@@ -46,7 +45,6 @@ pub(super) struct WatchedPlaces {
 }
 
 impl WatchedPlaces {
-    /// The places of a library that has looked.
     pub(super) fn of(library: &Library) -> Self {
         let mut places = Self::default();
         let Some(discovery) = library.last_discovery() else {
@@ -168,7 +166,6 @@ impl WatchedPlaces {
         is_file && sighting.change == ChangeKind::Appeared && link_target(&sighting.path).is_ok()
     }
 
-    /// The folders to watch.
     pub(super) fn wanted(&self, library: &Library) -> WatchedFolders {
         let mut wanted = WatchedFolders::default();
         for path in [&self.roots, &self.settings, &self.named]

@@ -19,7 +19,6 @@ const PORTIONS: u32 = 16;
 /// Looking takes at most one part in this many of the time when it looks by the clock.
 const POLL_SHARE: u32 = 10;
 
-/// The state of the thread.
 pub(super) struct LiveWorker {
     queue: Arc<LoadQueue>,
     options: LiveOptions,
@@ -35,7 +34,6 @@ pub(super) struct LiveWorker {
     /// The number of looks in a row that were needed because folders are newly watched.
     at_once: u32,
     looked: Instant,
-    /// The time that the last look took.
     took: Duration,
 }
 

@@ -37,7 +37,6 @@ pub struct NewAgent<'a> {
     pub host: Option<&'a Host>,
 }
 
-/// The file of a new agent.
 struct NewAgentFile {
     place: WritePlace,
     text: String,

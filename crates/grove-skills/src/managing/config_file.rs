@@ -13,22 +13,18 @@ use super::within::WritePlace;
 use super::{ManageError, Manager};
 use crate::settings::{MAX_CONFIG_BYTES, PROJECT_FILE, user_file};
 
-/// The table in a configuration that holds overrides.
 const TABLE: [&str; 2] = ["agents", "overrides"];
 
-/// A configuration file as it was read.
 pub(super) struct ConfigFile {
     /// The file that a reader reads.
     pub(super) path: PathBuf,
     /// The place that is written: a link stays, and what it leads to is replaced.
     place: WritePlace,
-    /// The text that was read; none when there is no file.
     before: Option<String>,
     pub(super) text: String,
 }
 
 impl Manager {
-    /// The configuration of a scope.
     pub(super) fn config(&self, scope: LayerScope) -> Result<ConfigFile, ManageError> {
         let place = match scope {
             LayerScope::User => {
@@ -57,7 +53,6 @@ impl Manager {
 }
 
 impl ConfigFile {
-    /// Sets a field of an agent's override.
     pub(super) fn set(
         &mut self,
         agent: &str,
@@ -68,28 +63,23 @@ impl ConfigFile {
         self.take(edit::set(&self.text, &path, value))
     }
 
-    /// Removes a field of an agent's override.
     pub(super) fn remove(&mut self, agent: &str, field: AgentField) -> Result<(), ManageError> {
         let path = [TABLE[0], TABLE[1], agent, &field.config_key()];
         self.take(edit::remove(&self.text, &path))
     }
 
-    /// Removes an agent's override whole.
     pub(super) fn remove_all(&mut self, agent: &str) -> Result<(), ManageError> {
         self.take(edit::remove(&self.text, &[TABLE[0], TABLE[1], agent]))
     }
 
-    /// Sets a value by its path.
     pub(super) fn set_value(&mut self, path: &[&str], value: &Value) -> Result<(), ManageError> {
         self.take(edit::set(&self.text, path, value))
     }
 
-    /// Removes a value by its path.
     pub(super) fn remove_value(&mut self, path: &[&str]) -> Result<(), ManageError> {
         self.take(edit::remove(&self.text, path))
     }
 
-    /// Takes a changed text.
     fn take(&mut self, text: Result<String, ConfigRefusal>) -> Result<(), ManageError> {
         self.text = text.map_err(|refusal| {
             let why = match refusal {

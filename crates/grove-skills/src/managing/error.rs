@@ -51,13 +51,11 @@ impl ManageError {
         })
     }
 
-    /// There is nowhere to write to.
     pub(super) fn no_home(why: &str) -> Self {
         Self::refused(format!("{why}, so there is nowhere to write to"))
             .hint("set HOME to the absolute path of your home folder")
     }
 
-    /// The working folder is in no project.
     pub(super) fn no_project() -> Self {
         Self::refused("there is no project here").hint("change to the project's folder")
     }
@@ -78,7 +76,6 @@ impl ManageError {
             .hint("check the file and move it away")
     }
 
-    /// Another program changed a file in the meantime.
     pub(super) fn changed(file: &Path) -> Self {
         let file = file.display();
         Self::refused(format!(
@@ -87,13 +84,11 @@ impl ManageError {
         .hint("check it and try again")
     }
 
-    /// A file is a link, or leads out of its folder.
     pub(super) fn not_plain(file: &Path) -> Self {
         Self::refused(format!("{} is a link or leads elsewhere", file.display()))
             .hint("change the file that it leads to yourself")
     }
 
-    /// A file is not of the form that is changed, or cannot be read.
     pub(super) fn unreadable(file: &Path, why: &str) -> Self {
         Self::refused(format!("{} cannot be edited: {why}", file.display()))
     }

@@ -18,7 +18,6 @@ use super::{ChangeReport, ManageError, Manager};
 /// The agent that a command about overrides means.
 struct OverrideTarget {
     name: String,
-    /// The key in the configuration.
     key: String,
     /// The address, which means this agent alone.
     address: String,
@@ -239,7 +238,6 @@ impl Manager {
         })
     }
 
-    /// The report after the configuration was written.
     fn overridden(
         &mut self,
         meant: &OverrideTarget,
@@ -277,7 +275,6 @@ fn field_of(key: &str) -> Result<AgentField, ManageError> {
     })
 }
 
-/// A value from words, as the field takes it.
 fn read(field: AgentField, words: &str) -> Option<FieldChange> {
     let text = words.trim();
     let wanted = field.override_takes();

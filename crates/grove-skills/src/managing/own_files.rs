@@ -22,12 +22,10 @@ pub(super) struct OwnFiles<'a, E> {
     pub(super) found: Entries<'a, E>,
     /// The access to the files: each is read again only if it is still the one that was judged.
     pub(super) sources: &'a Sources,
-    /// The recording that keeps files before they are changed.
     pub(super) recording: &'a Arc<UndoRecording>,
 }
 
 impl<'a, E: ManagedEntry> OwnFiles<'a, E> {
-    /// The one whose file is to be changed.
     pub(super) fn own(
         &self,
         query: &str,
@@ -102,7 +100,6 @@ impl<'a, E: ManagedEntry> OwnFiles<'a, E> {
         ))
     }
 
-    /// The text of a file, and the place where it is changed.
     pub(super) fn readable(&self, one: &E) -> Result<(WritePlace, String), ManageError> {
         let shown = self.location(one);
         if !one.is_read() {
@@ -123,7 +120,6 @@ impl<'a, E: ManagedEntry> OwnFiles<'a, E> {
         Ok((place, text))
     }
 
-    /// Writes another text into a file, under another name if it has one now.
     pub(super) fn moved(
         &self,
         one: &E,
@@ -247,7 +243,6 @@ pub(super) fn utf8(bytes: Vec<u8>, file: &Path) -> Result<String, ManageError> {
     })
 }
 
-/// A name for something new.
 pub(super) fn sanitised(name: &str) -> Result<String, ManageError> {
     naming::sanitised(name).ok_or_else(|| nothing_left("name", name))
 }
@@ -277,7 +272,6 @@ fn instead_of_editing(name: &str) -> String {
     )
 }
 
-/// The name with its package before it.
 pub(super) fn full_name(name: &str, package: Option<&str>) -> String {
     match package {
         Some(package) => format!("{package}.{name}"),

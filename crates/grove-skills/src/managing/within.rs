@@ -76,7 +76,6 @@ impl WritePlace {
         })
     }
 
-    /// The path as people know it.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -89,7 +88,6 @@ impl WritePlace {
         }
     }
 
-    /// Makes a file where there is none.
     pub(super) fn create(&self, content: &[u8], mode: Option<u32>) -> Result<(), ManageError> {
         self.keep(PathAfter::File(content))?;
         let created = atomic::create_at(&self.held()?, content, mode);
@@ -110,7 +108,6 @@ impl WritePlace {
         renamed.map_err(|error| to.taken(error))
     }
 
-    /// Removes a folder with everything in it.
     pub(super) fn remove_tree(&self) -> Result<(), ManageError> {
         Ok(self.recording.remove_tree(&self.real())?)
     }
@@ -127,7 +124,6 @@ impl WritePlace {
         }
     }
 
-    /// Replaces a file that has not changed.
     pub(super) fn replace(&self, before: &[u8], after: &[u8]) -> Result<(), ManageError> {
         self.keep(PathAfter::File(after))?;
         match atomic::replace_at(&self.held()?, before, after)? {

@@ -18,7 +18,6 @@ use grove_spec::{Code, Diagnostic};
 use super::search::{PackagePlace, PackageSearch, SearchReason, first_of_each, refused};
 use super::{GivenPlace, Package};
 
-/// The file that makes a folder a skill.
 const SKILL_FILE: &str = "SKILL.md";
 
 impl PackageSearch {
@@ -212,7 +211,6 @@ fn place_of(held: &HeldFolder, given: &ProvidedPath) -> Result<Option<PathTarget
     }
 }
 
-/// Adds what was found to the places of a package.
 fn add_place(
     package: &mut Package,
     given: &ProvidedPath,
@@ -299,7 +297,6 @@ impl GivenPlace {
         chosen.leads.push(pattern);
     }
 
-    /// A file in the same folder is named.
     fn add_file(&mut self, file: &str) {
         if let Some(files) = &mut self.files {
             files.push(file.to_owned());

@@ -25,11 +25,9 @@ const MAX_INSTALLED: usize = 2_000;
 /// Entries of one folder of packages that are looked at.
 const MAX_ENTRIES: usize = 20_000;
 
-/// A search for packages, and what it found so far.
 #[derive(Default)]
 pub(super) struct PackageSearch {
     pub(super) found: Packages,
-    /// The packages that were looked at, by their real paths.
     pub(super) seen: BTreeSet<PathBuf>,
     /// The skills that count of each package that settings name, by the real path of the package.
     pub(super) filters: BTreeMap<PathBuf, SkillFilter>,
@@ -42,7 +40,6 @@ pub(super) struct PackageSearch {
 pub(super) struct PackagePlace<'a> {
     /// The folder relative to which they are opened.
     pub(super) held: &'a HeldFolder,
-    /// The rule for links to packages.
     pub(super) links: LinkRule,
     /// The trust of the project they belong to; the user's are trusted.
     pub(super) trust: Option<&'a FolderTrust>,
@@ -68,7 +65,6 @@ impl<'a> PackagePlace<'a> {
     }
 }
 
-/// The packages that a settings file names.
 #[derive(Default)]
 struct NamedPackages {
     packages: Vec<NamedPackage>,
@@ -88,7 +84,6 @@ pub(super) enum SearchReason<'a> {
 }
 
 impl PackageSearch {
-    /// Looks for the packages of a project.
     pub(super) fn project(&mut self, root: &Path, trust: &FolderTrust) {
         let Ok(held) = HeldFolder::open(root) else {
             return;
@@ -497,7 +492,6 @@ pub(crate) fn path_from<'a>(folder: &'a str, written: &'a str) -> Option<String>
     Some(parts.join("/"))
 }
 
-/// The finding about a file that is there and cannot be read.
 pub(super) fn refused(error: &FsError, code: Code, what: &str) -> Diagnostic {
     let finding = if error.leads_out() {
         let message = format!("{what} is behind a link that leads out of the project");

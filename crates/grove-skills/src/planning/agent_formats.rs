@@ -55,7 +55,6 @@ pub(super) fn of_host(world: &World, host: Host) -> RootPlan {
     plan
 }
 
-/// The largest settings of a host that are read.
 const MAX_SETTINGS: u64 = 1_000_000;
 
 /// Takes trust from the roots in folders of a project that a host's settings do not trust: a folder by itself, or else the
@@ -85,10 +84,8 @@ fn take_trust(plan: &mut RootPlan, host: &Host, world: &World) {
     }
 }
 
-/// The formats of agents by place.
 type Formats = BTreeMap<PathBuf, AgentFormat>;
 
-/// The places of a host, with the format of agents in each.
 fn formats_of(
     host: &Host,
     environment: &Environment,

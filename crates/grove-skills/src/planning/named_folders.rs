@@ -116,7 +116,6 @@ fn standing(source: RootSource, distance: usize, order: usize) -> RootRank {
     }
 }
 
-/// The path of a folder as it is shown.
 fn shown(
     named: &NamedSkills,
     path: &Path,

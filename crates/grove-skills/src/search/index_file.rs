@@ -38,7 +38,6 @@ pub(super) fn open(file: Option<&Path>) -> (Option<SearchIndex>, bool) {
     (index, is_damaged)
 }
 
-/// Puts an index in place of another.
 pub(super) fn write(file: &Path, bytes: &[u8]) -> Result<(), FsError> {
     let is_new = !files::is_there(file);
     atomic::write(file, bytes, Durability::Cache)?;

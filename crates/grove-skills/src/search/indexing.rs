@@ -10,10 +10,8 @@ use grove_fs::stamp::fingerprint;
 use super::digest_of;
 use crate::library::Discovery;
 
-/// An index, and what making it met.
 pub(super) struct MadeIndex {
     pub(super) bytes: Vec<u8>,
-    /// The number of files that were read.
     pub(super) read: usize,
     /// The files that are no longer what the snapshot says.
     pub(super) changed: Vec<PathBuf>,

@@ -4,7 +4,6 @@ use grove_catalog::folder_content::{FolderContent, FolderContentEntry};
 use grove_spec::text::{first_names, one_line};
 use grove_spec::{Code, Diagnostic, agent, skill};
 
-/// Findings about what a text does to its reader.
 const CONDUCT: [Code; 8] = [
     Code::ControlCharacters,
     Code::HiddenUnicode,
@@ -52,7 +51,6 @@ pub(super) fn of_agent(parsed: &agent::ParsedAgent) -> Vec<String> {
     all
 }
 
-/// Findings about a text without a format.
 pub(super) fn of_text(text: &str) -> Vec<String> {
     about_conduct(&skill::parse_bytes(text.as_bytes()).diagnostics)
 }

@@ -11,9 +11,7 @@ use grove_fs::files;
 
 /// The folder levels below the granted folder that are searched.
 const MAX_DEPTH: usize = 6;
-/// The most folders that are searched.
 const MAX_FOLDERS: usize = 2_000;
-/// The most entries of one folder that are looked at.
 const MAX_ENTRIES: usize = 100_000;
 
 /// The result of a search, by path below the folder.
@@ -21,7 +19,6 @@ const MAX_ENTRIES: usize = 100_000;
 pub(super) struct NestedFolders {
     /// Folders that hold one of the names.
     pub(super) holders: Vec<String>,
-    /// Folders that were not searched, or not wholly.
     pub(super) not_searched: Vec<String>,
 }
 
@@ -46,7 +43,6 @@ pub(super) fn search(folder: &Path, names: &BTreeSet<String>) -> NestedFolders {
 }
 
 impl NestedFolders {
-    /// Looks at one folder and gives the folders in it that are to be searched.
     fn search_folder(
         &mut self,
         folder: &Path,

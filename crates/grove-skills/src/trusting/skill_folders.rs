@@ -32,7 +32,6 @@ const BOUNDS: ScanBounds = ScanBounds {
     max_bytes: 512 << 20,
 };
 
-/// The scans of the folders of one root's skills.
 #[derive(Debug, Default)]
 pub(crate) struct FolderCache {
     scans: BTreeMap<String, KnownFolder>,

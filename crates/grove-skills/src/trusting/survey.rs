@@ -37,11 +37,9 @@ pub(super) struct Survey {
     seen: BTreeMap<String, SurveyedFile>,
     /// The items that the files are, by kind and path below the folder: a skill's folder, and otherwise a file.
     pub(super) items: BTreeMap<(ItemKind, String), ReviewItem>,
-    /// Folders of skills, by path below the folder.
     skill_folders: Vec<String>,
     /// Skills whose folders cannot be pinned whole, by path below the folder, each with the reason.
     pub(super) not_pinned: BTreeMap<String, String>,
-    /// Folders below that were not searched.
     pub(super) not_searched: Vec<String>,
 }
 
@@ -91,9 +89,7 @@ pub struct ReviewItem {
 struct SurveyedFile {
     /// The digest of its bytes, as they were read of a file that counts.
     digest: Option<Digest>,
-    /// The kinds that it counted as.
     kinds: BTreeSet<EntryKind>,
-    /// The entry that it is in a skill's folder.
     entry: Option<FolderContentEntry>,
 }
 
@@ -136,7 +132,6 @@ impl Survey {
         self.items.insert((kind, path), item);
     }
 
-    /// Returns true if a path lies in the folder of a skill that was surveyed.
     pub(super) fn is_in_skill(&self, path: &str) -> bool {
         let below = |folder: &String| {
             let rest = path.strip_prefix(folder.as_str());
@@ -269,7 +264,6 @@ fn first_parts(roots: &[PlannedRoot], folder: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// The root at the same place in another folder.
 fn moved(planned: &PlannedRoot, from: &Path, to: &Path) -> PlannedRoot {
     let mut moved = planned.clone();
     if let Ok(below) = planned.root.path.strip_prefix(from) {
@@ -350,7 +344,6 @@ fn pin_files<P: ReviewedDefinition + Clone + Send + Sync>(
 trait ReviewedDefinition: Definition {
     const ITEM: ItemKind;
 
-    /// The findings to look at first.
     fn findings(&self) -> Vec<String>;
 }
 

@@ -50,7 +50,6 @@ impl<'a> BlockList<'a> {
         })
     }
 
-    /// The lines of a list of these items; `written` returns how a new item is written.
     pub(super) fn with(
         mut self,
         items: &[String],

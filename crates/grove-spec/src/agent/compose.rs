@@ -112,7 +112,6 @@ impl FieldFunctions {
         self.require_no_worse(&self.count(before), after, "name")
     }
 
-    /// Refuses a text with a finding that there was not before.
     fn require_no_worse(
         &self,
         before: &Counts,

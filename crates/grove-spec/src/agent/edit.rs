@@ -188,7 +188,6 @@ impl<'a> EditedFile<'a> {
         found.map(|(start, end): Span| (self.start + start, self.start + end))
     }
 
-    /// The lines of a key with another value, in the style of the old one.
     fn replaced(&self, span: Span, old: &YamlEntry, key: &str, value: &FieldValue) -> String {
         let lines = self.text.get(span.0..span.1).unwrap_or_default();
         let (first, next) = line_at(lines, 0);
@@ -291,7 +290,6 @@ fn readable(block: &str) -> Option<Vec<YamlEntry>> {
     sound.then_some(read.entries)
 }
 
-/// A value without its positions.
 #[derive(PartialEq, Eq)]
 enum PlainValue {
     Text(Scalar),
@@ -334,7 +332,6 @@ fn means(node: &YamlNode, value: &FieldValue) -> bool {
     }
 }
 
-/// The style in which a value was written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ValueStyle {
     Single,

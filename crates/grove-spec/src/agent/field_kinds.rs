@@ -63,7 +63,6 @@ pub(super) trait FieldKind {
     }
 }
 
-/// The name of an agent.
 pub(super) struct AgentName;
 
 impl FieldKind for AgentName {
@@ -101,7 +100,6 @@ impl FieldKind for AgentName {
     }
 }
 
-/// The package of an agent, normalised.
 pub(super) struct PackageName;
 
 impl FieldKind for PackageName {
@@ -317,22 +315,17 @@ impl<const LEAST: u64> FieldKind for NumberField<LEAST> {
     }
 }
 
-/// A value that is one of a few words.
 pub(crate) trait WordChoice: Copy + PartialEq + Serialize + 'static {
     /// The words, the default first if there is one.
     const WORDS: &'static [(&'static str, Self)];
-    /// The words as they are shown to people.
     const TAKES: &'static str;
-    /// The words that an override takes.
     const OVERRIDE_TAKES: &'static str;
 
-    /// The value that a word names.
     fn of(word: &str) -> Option<Self> {
         let known = Self::WORDS.iter().find(|(known, _)| *known == word);
         known.map(|(_, value)| *value)
     }
 
-    /// The message for a word that is none of them.
     fn refusal(key: &str) -> String {
         let words = Self::WORDS.iter().map(|(word, _)| format!("`{word}`"));
         let words: Vec<String> = words.collect();
@@ -414,15 +407,12 @@ impl FieldKind for OutputField {
 /// A value with a form of its own, which agents and chains share. One that cannot be read makes an agent invalid, since
 /// the agent would run without the limits that it sets.
 pub(crate) trait Structured: Serialize + Sized {
-    /// The values that are accepted, in words.
     const TAKES: &'static str;
-    /// Advice on a value that cannot be read.
     const HELP: &'static str;
     /// Reads a value, or returns all its faults.
     fn read(value: &Json) -> Result<Self, Vec<String>>;
 }
 
-/// A [`Structured`] value, or nothing.
 pub(super) struct StructuredField<T>(PhantomData<T>);
 
 impl<T: Structured> FieldKind for StructuredField<T> {
@@ -447,7 +437,6 @@ impl<T: Structured> FieldKind for StructuredField<T> {
     }
 }
 
-/// The engine that drives an agent.
 pub(super) type EngineField = StructuredField<EngineName>;
 
 /// Reads a value that `false` clears; nothing if it is of the wrong kind.

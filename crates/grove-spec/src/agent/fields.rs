@@ -296,7 +296,6 @@ fn in_words(key: &str, separator: char) -> String {
     words
 }
 
-/// Reads the fields of an agent whose frontmatter begins at `start`.
 pub(crate) fn read(
     entries: Vec<YamlEntry>,
     start: Position,

@@ -13,7 +13,6 @@ use crate::yaml::{Key, KnownKeys, YamlEntry};
 /// A key of settings that people also write in files.
 const OF_SETTINGS: &str = "disabled";
 
-/// The keys of Grove's own format.
 fn own() -> impl Iterator<Item = &'static str> {
     let keys = FieldRow::in_files().flat_map(|row| [Some(row.key), row.other_key]);
     keys.flatten().chain([OF_SETTINGS])
@@ -35,7 +34,6 @@ pub(crate) const KNOWN: KnownKeys = KnownKeys {
     restricts,
 };
 
-/// Returns true if a key restricts an agent in any format.
 fn restricts(key: &str) -> bool {
     FieldRow::of_file(key).is_some_and(|row| row.restricts) || restriction::is_known(key)
 }

@@ -62,7 +62,6 @@ fn misplaced(text: &str) -> Option<Diagnostic> {
     None
 }
 
-/// Returns true if a line begins with a key and a colon.
 fn is_key(line: &str) -> bool {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     line.split_once(':').is_some_and(|(key, value)| {
@@ -72,7 +71,6 @@ fn is_key(line: &str) -> bool {
     })
 }
 
-/// Returns true if a line is a key that every agent has.
 fn is_own_key(line: &str) -> bool {
     is_key(line) && (line.starts_with("name:") || line.starts_with("description:"))
 }

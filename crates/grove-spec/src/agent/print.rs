@@ -86,7 +86,6 @@ pub fn entries(agent: &AgentFile) -> Vec<YamlEntry> {
     written.chain(agent.unknown.iter().cloned()).collect()
 }
 
-/// The items of a list of texts.
 fn strings(value: &serde_json::Value) -> Option<Vec<String>> {
     let items = value.as_array()?.iter();
     items.map(|item| item.as_str().map(str::to_owned)).collect()

@@ -116,7 +116,6 @@ impl StepReader<'_> {
         acceptance
     }
 
-    /// Reads a list of values of any kind.
     pub(super) fn values(&mut self, entry: &YamlEntry) -> Option<Vec<JsonValue>> {
         match json::value_of(&entry.value) {
             JsonValue::Array(values) => Some(values),

@@ -80,7 +80,6 @@ pub(super) fn step_starts(text: &str) -> Option<Vec<usize>> {
     Some(starts.map(|start| fenced.body_offset + start).collect())
 }
 
-/// The lines of a body with their numbers.
 struct BodyLines<'a> {
     all: Vec<&'a str>,
     /// The byte offset of each line in the body.

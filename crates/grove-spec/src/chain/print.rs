@@ -18,7 +18,6 @@ pub fn json(chain: &ChainFile) -> String {
     format!("{text}\n")
 }
 
-/// Returns the object of a `.chain.json`.
 pub(super) fn value(chain: &ChainFile) -> Value {
     let mut file = Map::new();
     put(&mut file, "name", chain.name.as_ref());
@@ -82,7 +81,6 @@ fn scalar(text: &str) -> String {
     }
 }
 
-/// Returns a step as text of a `.chain.md`.
 pub(super) fn step_markdown(step: &ChainStep) -> Result<String, NotInMarkdown> {
     let ChainStep::One(task) = step else {
         return Err(NotInMarkdown);
@@ -111,7 +109,6 @@ pub(super) fn step_markdown(step: &ChainStep) -> Result<String, NotInMarkdown> {
     Ok(text)
 }
 
-/// A value as it is written after its key.
 fn line(value: &Value) -> Result<String, NotInMarkdown> {
     match value {
         Value::String(text) => Ok(text.clone()),

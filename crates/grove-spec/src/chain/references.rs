@@ -17,7 +17,6 @@ pub(super) fn is_identifier(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Returns true if a text is a JSON pointer.
 pub(super) fn is_pointer(text: &str) -> bool {
     let is_part = |part: &str| {
         let mut escapes = part.split('~').skip(1);
@@ -155,7 +154,6 @@ fn is_path(path: &str) -> bool {
     path.is_empty() || path == "#key" || parts.is_some_and(|it| it.split('.').all(is_part))
 }
 
-/// The outputs that a task refers to.
 fn outputs_in(
     task: &ChainTask,
     format: ChainFormat,

@@ -80,7 +80,6 @@ pub(super) fn markdown(text: &str, steps: &[ChainStep], kept: UnchangedSteps) ->
     Some(changed)
 }
 
-/// A `.chain.json` with other steps.
 pub(super) fn json(text: &str, steps: &Value, kept: UnchangedSteps) -> Option<String> {
     let document = json::parse(text).ok()?;
     let mut members = document.members.iter();
@@ -101,7 +100,6 @@ pub(super) fn json(text: &str, steps: &Value, kept: UnchangedSteps) -> Option<St
     Some(format!("{before}{new}{after}"))
 }
 
-/// A list in which the kept items stay as they are.
 fn items(
     list: &str,
     steps: &[Value],

@@ -100,11 +100,9 @@ fn put(keys: &mut Map<String, Json>, key: &str, value: &impl serde::Serialize) {
 /// The place of a task in a step, which decides the keys that it may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TaskRole {
-    /// A step with one task.
     Step,
     /// One of several tasks side by side.
     Parallel,
-    /// The task that a fan-out repeats.
     Template,
 }
 
@@ -127,7 +125,6 @@ impl TaskRole {
     }
 }
 
-/// A reader of steps, which reports their faults.
 pub(super) struct StepReader<'a> {
     pub(super) format: ChainFormat,
     pub(super) diagnostics: &'a mut Vec<Diagnostic>,

@@ -5,15 +5,12 @@ use toml::de::DeValue;
 
 use crate::money::millionths;
 
-/// A kind of value.
 pub(super) trait ConfigKind {
-    /// The type of the value in the settings.
     type Value: Serialize;
     /// The values that it takes, for the reference page.
     const TAKES: &'static str;
     /// The values that it must have, for findings.
     const MUST_BE: &'static str;
-    /// True if a project may set it, to narrow it.
     const MAY_NARROW: bool;
     /// True if it limits runs, so that no run is started while its value cannot be read.
     const LIMITS_RUNS: bool = false;

@@ -53,7 +53,6 @@ pub fn parse(text: &str, scope: LayerScope, file: &Path) -> (ConfigLayer, Vec<Di
     (reader.layer, reader.diagnostics)
 }
 
-/// A key with its value and its place.
 pub(super) struct KeyAndValue<'a, 'i> {
     pub(super) path: &'a str,
     span: &'a Range<usize>,

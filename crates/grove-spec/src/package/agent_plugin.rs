@@ -8,24 +8,20 @@ use crate::json::{kind_of, text_of};
 use crate::text::one_line;
 use crate::yaml::{YamlEntry, YamlNode, YamlValue};
 
-/// The beginning of the identifiers of schemas.
 const SCHEMAS: &str = "https://agent-plugins.org/schemas/";
 /// The versions with known rules, by the rest of their identifiers.
 const VERSIONS: [(&str, ManifestVersion); 2] = [
     ("1.0.0/plugin.schema.json", ManifestVersion::V1_0),
     ("1.1.0/plugin.schema.json", ManifestVersion::V1_1),
 ];
-/// The most characters of a name.
 const MAX_NAME: usize = 64;
 
-/// A version of the manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ManifestVersion {
     V1_0,
     V1_1,
 }
 
-/// The kind of value that a field must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FieldShape {
     Text,
@@ -49,15 +45,12 @@ const FIELDS: [(&str, FieldShape, ManifestVersion); 10] = [
     ("icon", FieldShape::Text, ManifestVersion::V1_1),
 ];
 
-/// A fault of a manifest and its position.
 pub(super) type Fault = (Position, String);
 
-/// The verdict on a manifest.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ManifestVerdict {
     /// The faults that keep the plugin from being used; empty if it is used.
     pub(super) refusals: Vec<Fault>,
-    /// The faults that are reported and ignored.
     pub(super) ignored: Vec<Fault>,
 }
 
@@ -165,7 +158,6 @@ fn not(key: &str, value: &YamlNode, wanted: &str) -> String {
     format!("`{key}` is {}, not {wanted}", kind_of(value))
 }
 
-/// Returns true if a plugin may have this name.
 fn is_name(name: &str) -> bool {
     let is_end = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = name.as_bytes();

@@ -10,10 +10,8 @@ use crate::text::{is_line, one_line};
 use crate::wildcard::{Wildcard, is_wildcard};
 use crate::yaml::{YamlNode, YamlValue};
 
-/// The file that makes a folder a skill.
 const SKILL_FILE: &str = "SKILL.md";
 
-/// The effect of a rule on the skills that it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RuleEffect {
     /// Without a sign: includes the skill, and excludes skills that no rule includes.

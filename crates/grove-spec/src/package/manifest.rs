@@ -108,7 +108,6 @@ pub struct ProvidedPath {
 pub struct Manifest {
     /// The name of the package.
     pub name: Option<String>,
-    /// The file that was read.
     file: Option<ManifestFile>,
     /// The folders and files, in order, each once.
     pub provided: Vec<ProvidedPath>,

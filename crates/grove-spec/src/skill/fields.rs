@@ -11,10 +11,8 @@ use crate::hidden_text;
 use crate::text::{edits, is_control, is_plain, without_credentials};
 use crate::yaml::{KnownKeys, YamlEntry, YamlNode, YamlValue};
 
-/// A key that Grove understands.
 pub(super) struct SkillKey {
     name: &'static str,
-    /// Other spellings and names of the key.
     others: &'static [&'static str],
     /// The value that counts if a restricting one cannot be read, in words.
     strictest: Option<&'static str>,
@@ -70,7 +68,6 @@ const FURTHER_KEYS: &str = "version author tags category keywords tools disallow
     title triggers requires dependencies";
 
 impl SkillKey {
-    /// Returns the keys by their own names.
     pub(super) fn names() -> impl Iterator<Item = &'static str> {
         KEYS.iter().map(|row| row.name)
     }
@@ -104,7 +101,6 @@ pub(super) const KNOWN: KnownKeys = KnownKeys {
     },
 };
 
-/// Reads the fields of a skill.
 pub(super) fn read(entries: Vec<YamlEntry>, diagnostics: &mut Vec<Diagnostic>) -> SkillFile {
     let mut reader = SkillReader {
         values: FieldReader::new(diagnostics),

@@ -78,7 +78,6 @@ fn list(out: &mut String, key: &str, values: &[String]) {
     }
 }
 
-/// Writes entries, one a line, at a level of indent.
 pub(crate) fn map(out: &mut String, entries: &[YamlEntry], level: usize) {
     for entry in entries {
         let key = scalar_text(&Scalar {

@@ -45,7 +45,6 @@ pub struct Requirements {
     pub unreadable: Option<String>,
 }
 
-/// Reads requirements from the entries of `metadata`.
 pub(super) fn read(
     metadata: &[YamlEntry],
     diagnostics: &mut Vec<Diagnostic>,

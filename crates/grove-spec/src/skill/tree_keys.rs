@@ -15,7 +15,6 @@ use crate::yaml::{YamlEntry, YamlNode, YamlValue};
 pub const MAX_CHILDREN: usize = 1_000;
 /// The longest name of a folder, in bytes.
 const MAX_SEGMENT: usize = 255;
-/// The longest id of a parent, in bytes.
 const MAX_PARENT: usize = 1_024;
 
 /// A skill's own keys about its place in a tree.
@@ -45,7 +44,6 @@ pub enum DeclaredChildren {
     Named(Vec<String>),
 }
 
-/// Reads the keys from the entries of `metadata`.
 pub(super) fn read(
     metadata: &[YamlEntry],
     diagnostics: &mut Vec<Diagnostic>,

@@ -20,9 +20,7 @@ pub(super) struct KeyChunk<'a> {
     /// The whole entry in the form that YAML requires.
     pub(super) text: Cow<'a, str>,
     pub(super) line: u32,
-    /// Number of blanks before the key.
     pub(super) indent: usize,
-    /// The way in which the key is written.
     pub(super) sign: KeySpelling,
     /// The number of the first line of its text that is not indented.
     pub(super) flush: Option<u32>,
@@ -74,7 +72,6 @@ impl<'a> SourceLine<'a> {
     }
 }
 
-/// A line that begins with a key.
 struct KeyLine<'a> {
     key: &'a str,
     /// Number of bytes of the line up to and with the colon.
@@ -89,7 +86,6 @@ impl<'a> KeyLine<'a> {
         Self::read(line).filter(|key_line| key_line.spelling == KeySpelling::Proper)
     }
 
-    /// Reads a key in any accepted spelling.
     fn read(line: &'a str) -> Option<Self> {
         let inner = line.trim_start_matches(' ');
         let indent = line.len() - inner.len();
@@ -164,7 +160,6 @@ pub(super) fn decorated_key(line: &str) -> Option<&str> {
     Some(word.trim_end_matches(is_sign))
 }
 
-/// The beginning of a key in the block.
 struct KeyStart<'a> {
     offset: usize,
     line: u32,

@@ -68,7 +68,6 @@ pub enum YamlRefusalKind {
     Guard,
 }
 
-/// A collection under construction.
 enum OpenCollection {
     List(Vec<YamlNode>, Position),
     Map {

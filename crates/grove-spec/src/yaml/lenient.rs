@@ -47,7 +47,6 @@ pub(super) fn closed_length(value: &str) -> Option<usize> {
     })
 }
 
-/// The brackets and quotes that are open.
 struct OpenBrackets {
     depth: usize,
     quote: Option<char>,
@@ -100,7 +99,6 @@ impl OpenBrackets {
     }
 }
 
-/// The context in which a line begins.
 enum LineContext {
     Structure,
     /// In brackets or quotes that were opened by a line with this indent.

@@ -194,7 +194,6 @@ impl KnownKeys {
 /// A test of single words.
 pub type IsKnown = fn(&str) -> bool;
 
-/// The spelling of a top-level key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeySpelling {
     /// In the first column, with a colon and a blank after it.

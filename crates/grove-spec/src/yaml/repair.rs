@@ -183,7 +183,6 @@ impl KeyChunk<'_> {
         Some(entry)
     }
 
-    /// The position of the value on the line of the key.
     fn value_position(&self) -> Position {
         let value = self.value.trim_start_matches([' ', '\t']);
         let before = self.indent + self.key.chars().count() + 1;
@@ -216,7 +215,6 @@ impl KeyChunk<'_> {
         Some(finding.with_help(help).at(self.position()))
     }
 
-    /// The finding about a value that was read as text.
     fn as_text_finding(&self, refusal: Option<&YamlRefusal>) -> Diagnostic {
         let Some(first) = self.flush else {
             let why = refusal.map_or_else(String::new, |refusal| {

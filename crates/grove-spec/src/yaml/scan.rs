@@ -47,7 +47,6 @@ struct BlockLines<'a> {
     text: &'a str,
     next: Option<&'a str>,
     after_next: usize,
-    /// The number of the next line.
     number: u32,
 }
 
@@ -135,7 +134,6 @@ fn without_lead(text: &str) -> &str {
     text.get(lead..).unwrap_or_default()
 }
 
-/// A text without the spaces after it.
 fn without_trail(text: &str) -> &str {
     let trail = text.bytes().rev().take_while(|b| *b == b' ').count();
     text.get(..text.len() - trail).unwrap_or_default()
@@ -156,7 +154,6 @@ fn is_null_word(text: &str) -> bool {
     matches!(text, "~" | "null" | "Null" | "NULL")
 }
 
-/// Reads a value on the key's own line.
 fn inline_text(value: &str, position: Position) -> Option<YamlNode> {
     match value.as_bytes().first()? {
         quote @ (b'"' | b'\'') => {

@@ -70,7 +70,6 @@ pub(super) fn run(
     Ok(0)
 }
 
-/// A look for agents as asked.
 fn request(environment: &Environment, discovery: &AgentDiscoveryArgs) -> DiscoveryRequest {
     DiscoveryRequest {
         parts: DiscoveryParts::AGENTS,
@@ -79,18 +78,15 @@ fn request(environment: &Environment, discovery: &AgentDiscoveryArgs) -> Discove
     }
 }
 
-/// The folders in which agents are looked for, if exactly these.
 pub(super) fn folders(environment: &Environment, discovery: &AgentDiscoveryArgs) -> Vec<PathBuf> {
     let given = discovery.agents_dirs.iter();
     given.map(|folder| absolute(folder, environment)).collect()
 }
 
-/// A host whose agents are known, as it is written.
 pub(super) fn known_host(name: &str) -> Result<&'static str, CommandError> {
     naming::known_host(name, "hosts whose agents are known", AgentRules::names())
 }
 
-/// The agent of a name, usable or not.
 pub(super) fn find<'a>(agents: &'a Agents, name: &str) -> Result<&'a Agent, CommandError> {
     entry_listing::find(agents.entries(), name)
 }
@@ -200,7 +196,6 @@ fn to_json(agents: &Agents, agent: &Agent) -> Value {
     without_empty(all, &["textFile", "overrides"])
 }
 
-/// Every field of the frontmatter that has a value.
 fn fields(agent: &Agent) -> Value {
     let Some(file) = agent.file() else {
         return json!({});

@@ -98,7 +98,6 @@ fn undo_folder(environment: &Environment) -> Option<&Path> {
     state.filter(|state| UndoRecording::can_be_kept(state))
 }
 
-/// The folder of the project that one works in.
 fn project_folder(project: &Project) -> Result<PathBuf, CommandError> {
     let folder = project.outermost().map(Path::to_path_buf);
     folder.ok_or_else(|| {
@@ -107,7 +106,6 @@ fn project_folder(project: &Project) -> Result<PathBuf, CommandError> {
     })
 }
 
-/// The agents that were named, or all that may be exported.
 fn choose<'a>(
     all: &'a Agents,
     theirs: &Agents,

@@ -104,7 +104,6 @@ fn who_reads(name: &str, readers: AgentReaders) -> Vec<String> {
     read.into_iter().chain(refused).collect()
 }
 
-/// Returns the command as `grove undo` shows it.
 fn in_words(command: &AgentsCommand) -> String {
     let (verb, name) = match command {
         AgentsCommand::Create { name, .. } => ("create", name),

@@ -104,7 +104,6 @@ fn budget(
     })
 }
 
-/// A budget in tokens is counted exactly where that can be done.
 fn exact(budget: CatalogBudget) -> Option<(usize, CountTokens)> {
     let tokens = budget.size / catalog::budget::BYTES_PER_TOKEN;
     let counts = tokens::EXACT && budget.unit == BudgetUnit::Bytes;

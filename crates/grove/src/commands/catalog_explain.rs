@@ -8,7 +8,6 @@ use crate::output::{CommandOutput, page};
 use crate::table::Table;
 use grove_spec::text::grouped;
 
-/// The width of the longest bar.
 const BAR: usize = 40;
 
 pub(super) fn print(discovered: &DiscoveredLibrary, catalog: &Catalog, out: &mut CommandOutput) {

@@ -164,7 +164,6 @@ fn step_line(step: &ChainStep) -> String {
     one_line(&format!("{who}{gives}: {what}"))
 }
 
-/// The chains and findings of one scope.
 struct ScopeChains<'a> {
     source: RootSource,
     chains: Vec<&'a Chain>,

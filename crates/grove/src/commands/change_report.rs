@@ -16,7 +16,6 @@ use crate::command_error::CommandError;
 use crate::json::{DiagnosticJson, without_empty};
 use crate::output::CommandOutput;
 
-/// The largest text that is taken.
 const MAX_TEXT: u64 = 1_000_000;
 
 /// Reads a file that was named, or standard input for `-`.
@@ -84,7 +83,6 @@ pub(super) fn delete(
     Ok(("delete", asked.whose.json, changed))
 }
 
-/// Prints what was done to one of `kind`.
 pub(super) fn print(
     environment: &Environment,
     kind: &str,

@@ -19,10 +19,8 @@ use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::json::{DiagnosticJson, EntryJson, SnapshotJson, count_states};
 use crate::output::CommandOutput;
 
-/// Findings of one kind that are all shown; of more there is an example.
 const ALL_SHOWN: usize = 3;
 
-/// The kinds of files that are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CheckedKinds {
     Skills,
@@ -30,7 +28,6 @@ pub(super) enum CheckedKinds {
     Everything,
 }
 
-/// The entry whose file a finding is about.
 #[derive(Debug, Clone, Copy)]
 enum FindingOwner<'a> {
     Skill(&'a Skill),
@@ -133,7 +130,6 @@ fn require_known(
     Ok(())
 }
 
-/// Everything that is checked.
 fn owners(snapshot: &Snapshot, checked: CheckedKinds) -> Vec<FindingOwner<'_>> {
     let mut all: Vec<FindingOwner<'_>> = snapshot.skills.iter().map(FindingOwner::Skill).collect();
     if checked == CheckedKinds::Everything {
@@ -204,7 +200,6 @@ impl<'a> FindingOwner<'a> {
         }
     }
 
-    /// Returns true if it has this name, id or address.
     fn is_called(self, snapshot: &Snapshot, name: &str) -> bool {
         fn is_called<E: Entry>(entries: Entries<'_, E>, one: &E, name: &str) -> bool {
             let mut ids = one.ids(entries.all);
@@ -217,7 +212,6 @@ impl<'a> FindingOwner<'a> {
         }
     }
 
-    /// The label of its root.
     fn label(self, snapshot: &Snapshot) -> Option<&str> {
         let root = match self {
             Self::Skill(skill) => snapshot.root_of(skill),

@@ -13,7 +13,6 @@ use crate::json::DiagnosticJson;
 use crate::output::{CommandOutput, page};
 use crate::table::Table;
 
-/// The place where a row's value was set.
 enum RowOrigin {
     Default,
     Line(Origin),

@@ -103,7 +103,6 @@ pub(super) fn run(discovered: &DiscoveredLibrary, json: bool, out: &mut CommandO
     0
 }
 
-/// Everything that is checked besides skills.
 struct CheckedBesides<'a> {
     snapshot: &'a Snapshot,
     packages: &'a Packages,
@@ -141,7 +140,6 @@ impl CheckedBesides<'_> {
     }
 }
 
-/// Returns what tells one finding from another.
 fn key(finding: &Diagnostic) -> (Code, Option<PathBuf>, Option<Position>, String) {
     let Diagnostic {
         code,
@@ -153,7 +151,6 @@ fn key(finding: &Diagnostic) -> (Code, Option<PathBuf>, Option<Position>, String
     (code, file, position, message)
 }
 
-/// Findings besides those about skills.
 #[derive(Default)]
 struct OtherFindings {
     packages: Vec<Diagnostic>,
@@ -172,7 +169,6 @@ impl OtherFindings {
         })
     }
 
-    /// Returns the numbers of findings, each with the command that shows them.
     fn said(&self) -> Vec<String> {
         let mut said = Vec::new();
         let mut tell = |noun: &str, n: usize, hint: &str| {

@@ -7,7 +7,6 @@ use super::Outcome;
 use crate::output::{CommandOutput, page};
 use crate::table::Table;
 
-/// Carries out the command `grove engines`.
 pub(super) fn run(
     environment: &Environment,
     try_each: bool,

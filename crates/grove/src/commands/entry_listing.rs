@@ -16,7 +16,6 @@ use crate::json::StateCounts;
 use crate::output::{CommandOutput, page};
 use crate::table::Table;
 
-/// A column that only some kinds have: its heading and the numbers in it.
 pub(super) type NumberColumn<'a, E> = (&'static str, &'a dyn Fn(&E) -> String);
 
 /// Prints some of them as a table, and how many can be used.
@@ -99,7 +98,6 @@ pub(super) fn definition_rows<P: Definition>(
     }
 }
 
-/// A line with a name and a value.
 pub(super) fn row(name: &str, value: &str, out: &mut CommandOutput) {
     out.labelled(name, value);
 }
@@ -116,7 +114,6 @@ pub(super) fn findings<'a>(
     }
 }
 
-/// The counts of one source.
 #[derive(Serialize)]
 pub(super) struct CountJson {
     pub(super) source: &'static str,

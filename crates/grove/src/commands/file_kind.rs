@@ -8,7 +8,6 @@ use grove_spec::package::{Manifest, ManifestFile, read_settings};
 use grove_spec::skill::{ParsedSkill, parse_within, strict};
 use grove_spec::{Code, Diagnostic, Severity, agent, chain};
 
-/// The kind as which a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileKind {
     Skill,

@@ -18,11 +18,9 @@ use super::{DiscoveredLibrary, cost};
 /// The part of a skill that a model is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SkillVisibility {
-    /// Its name and its whole description.
     Whole,
     /// Its name and a part of its description.
     Shortened,
-    /// Its name without a description.
     NameOnly,
     /// Nothing: the list is full, or something else leads to it.
     NotShown,
@@ -43,11 +41,9 @@ pub(super) struct HostView {
     counts: ViewCounts,
 }
 
-/// The row of a host in the overview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ViewCounts {
-    /// Skills that a model may be told of.
     pub(super) skills: usize,
     pub(super) whole: usize,
     pub(super) shortened: usize,
@@ -85,7 +81,6 @@ impl HostView {
         paths.filter(is_there).cloned().collect()
     }
 
-    /// Grove's own view, of what was looked at.
     pub(super) fn own(discovered: &DiscoveredLibrary) -> Self {
         let limits = &discovered.world.settings.settings.limits;
         let asked = CatalogOptions {
@@ -179,7 +174,6 @@ pub(super) fn listing_cost(listing: &HostListing) -> (usize, usize) {
     }
 }
 
-/// A sentence for every host that reads more than is known here.
 pub(super) fn not_followed<'v>(
     views: &'v [HostView],
     environment: &'v Environment,
@@ -222,7 +216,6 @@ fn discover_as(environment: &Environment, host: &Host, all: bool) -> DiscoveredL
     DiscoveredLibrary::new(environment.clone(), request)
 }
 
-/// Returns the parts that are looked for in a host's view.
 pub(super) fn parts_of(host: &Host) -> DiscoveryParts {
     if hosts::AgentRules::by_name(&host.name).is_some() {
         DiscoveryParts::PROMPTS

@@ -15,7 +15,6 @@ use grove_engine::ModelSettings;
 use grove_engine::engines::{self, InstalledEngine};
 use grove_engine::health::ProviderHealth;
 
-/// A host on this machine.
 #[derive(Serialize)]
 struct FoundHost {
     name: String,
@@ -28,7 +27,6 @@ struct FoundHost {
     entry: Option<McpHost>,
 }
 
-/// A command to run next.
 #[derive(Serialize)]
 struct NextStep {
     command: String,

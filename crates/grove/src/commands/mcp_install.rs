@@ -39,7 +39,6 @@ fn host_of(host: McpHost) -> ConfigHost {
     }
 }
 
-/// Plans a change of a host's configuration.
 fn change(
     environment: &Environment,
     entry: &McpEntryArgs,

@@ -63,7 +63,6 @@ use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::output::CommandOutput;
 use crate::process_environment;
 
-/// The outcome of a command: an exit code, or an error.
 pub(crate) type Outcome = Result<u8, CommandError>;
 
 /// Runs what was typed; `looked` keeps the library that looked, if one did.
@@ -193,7 +192,6 @@ fn reference(
     Ok(output.exit_code)
 }
 
-/// `grove reference` in a program without it.
 #[cfg(not(feature = "reference"))]
 fn reference(_: &Environment, _: Vec<OsString>, _: &mut CommandOutput) -> Outcome {
     let message = "this program was built without `grove reference`";
@@ -203,7 +201,6 @@ fn reference(_: &Environment, _: Vec<OsString>, _: &mut CommandOutput) -> Outcom
     ]))
 }
 
-/// Returns true if a command reads or writes what is kept of runs.
 fn is_about_runs(command: &CliCommand) -> bool {
     match command {
         CliCommand::Run(_) | CliCommand::Runs(_) | CliCommand::Supervise => true,
@@ -360,7 +357,6 @@ fn flags_before_command(error: &clap::Error, arguments: &[OsString]) -> bool {
     begins_with_flag && Cli::command().find_subcommand(refused).is_some()
 }
 
-/// A library that has looked, with what it saw.
 pub(crate) struct DiscoveredLibrary {
     pub(crate) library: Library,
     pub(crate) discovery: grove_skills::Discovery,
@@ -423,7 +419,6 @@ pub(crate) fn discover_in_session(
     Ok((DiscoveredLibrary::new(environment, request), session))
 }
 
-/// Returns the request for a look, as typed.
 pub(crate) fn request(
     environment: &Environment,
     discovery: &DiscoveryArgs,
@@ -461,7 +456,6 @@ pub(crate) fn absolute(path: &Path, environment: &Environment) -> PathBuf {
     }
 }
 
-/// Characters and tokens of a text.
 pub(crate) fn cost(text: &str) -> (usize, usize) {
     (text.chars().count(), crate::tokens::count(text))
 }
@@ -474,7 +468,6 @@ pub(crate) fn cost_note(text: &str) -> String {
     format!("grove: {chars}, {about}{tokens}")
 }
 
-/// Returns the number of findings that need attention, as a clause.
 pub(crate) fn need_attention(findings: usize) -> String {
     if findings == 1 {
         "1 finding needs attention".to_owned()

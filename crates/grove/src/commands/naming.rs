@@ -34,7 +34,6 @@ pub(super) fn command_for(command: &str, address: &str, flags: &DiscoveryArgs) -
     words.join(" ")
 }
 
-/// A command that looks where this one looked.
 pub(super) fn command_with_flags(command: &str, request: &DiscoveryRequest) -> String {
     match &request.view {
         DiscoveryView::Own => with_flags(command, &[], None, request.all),
@@ -66,7 +65,6 @@ pub(super) fn known_host(
     })
 }
 
-/// The error for an unknown word, with those that are spelled nearly so.
 pub(super) fn unknown_word(what: &str, word: &str, known: &[&str]) -> CommandError {
     let error = CommandError::usage(format!("unknown {what} `{word}`"));
     let near = address::near_names(known.iter().copied(), word);
@@ -77,7 +75,6 @@ pub(super) fn unknown_word(what: &str, word: &str, known: &[&str]) -> CommandErr
     }
 }
 
-/// A word as a shell takes it unchanged.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -162,7 +162,6 @@ fn attention(snapshot: &Snapshot, views: &[HostView]) -> Vec<AttentionItem> {
     all
 }
 
-/// A command that looks as a view does.
 fn command_in_view(command: &str, view: &HostView) -> String {
     naming::command_with_flags(command, &view.discovery.request)
 }

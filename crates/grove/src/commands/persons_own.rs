@@ -23,7 +23,6 @@ pub(super) fn require_person(
     Err(CommandError::usage(message).hint("ask the one who gave you the task to do it"))
 }
 
-/// Returns the thing of the person's that a command changes; none where it changes nothing of that kind.
 fn changed_by(command: &CliCommand) -> Option<&'static str> {
     match command {
         CliCommand::Trust(arguments) if arguments.dry_run || arguments.list => None,

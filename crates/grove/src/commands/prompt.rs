@@ -19,7 +19,6 @@ use crate::output::{CommandOutput, page};
 use crate::table::Table;
 use grove_engine::entries::require_usable;
 
-/// Bytes of a base prompt that are read.
 const MAX_BASE: u64 = 4 << 20;
 
 pub(super) fn run(

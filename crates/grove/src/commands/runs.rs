@@ -28,7 +28,6 @@ use following::FollowedRun;
 pub(super) use health::print_health;
 pub(super) use told::print_told;
 
-/// Carries out the command `grove run`.
 pub(super) fn run(
     environment: &Environment,
     arguments: &RunArgs,
@@ -73,7 +72,6 @@ pub(super) fn run(
     following.follow(out)
 }
 
-/// Carries out the command `grove plan`.
 pub(super) fn plan(
     environment: &Environment,
     arguments: &PlanArgs,
@@ -99,7 +97,6 @@ pub(super) fn plan(
     Ok(0)
 }
 
-/// Carries out the commands `grove runs …`.
 pub(super) fn manage(
     environment: &Environment,
     command: &RunsCommand,

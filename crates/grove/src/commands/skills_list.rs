@@ -30,7 +30,6 @@ fn is(state: EntryState, word: &str) -> bool {
         .any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// The form in which the list is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListForm {
     Json,
@@ -111,7 +110,6 @@ pub(super) fn body_tokens(skill: &Skill) -> usize {
     body.div_ceil(BYTES_PER_TOKEN)
 }
 
-/// Roots with the folders in them and the skills in those.
 fn tree(snapshot: &Snapshot, mut skills: Vec<&Skill>, out: &mut CommandOutput) {
     skills.sort_by_key(|skill| (skill.place.root, skill.id().split('/').collect::<Vec<_>>()));
     let mut root = None;

@@ -99,7 +99,6 @@ fn with_skills(found: &SearchResult) -> impl Iterator<Item = (&SearchHit, &Skill
     hits.filter_map(|hit| Some((hit, found.snapshot.skills.get(hit.skill)?)))
 }
 
-/// The words that led to a skill, by where they were found.
 fn why(reasons: &[MatchedWord]) -> String {
     let mut out = String::new();
     let mut field = None;

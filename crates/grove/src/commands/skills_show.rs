@@ -165,7 +165,6 @@ fn invocation(snapshot: &Snapshot, skill: &Skill) -> String {
     format!("{own}; {who} `{}` instead", snapshot.address(other))
 }
 
-/// Every field of the frontmatter that has a value.
 fn fields(skill: &Skill) -> serde_json::Value {
     let parsed = skill.file();
     let details = parsed.details();

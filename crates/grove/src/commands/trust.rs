@@ -15,7 +15,6 @@ use crate::command_error::CommandError;
 use crate::output::CommandOutput;
 use crate::table::Table;
 
-/// Digits of a digest that are shown.
 const SHOWN_DIGEST: usize = 16;
 
 pub(super) fn grant(
@@ -149,7 +148,6 @@ fn print_review(review: &TrustReview, environment: &Environment, out: &mut Comma
 const MAX_LINES: usize = 200;
 /// The lines of all new files together that are shown.
 const MAX_NEW_LINES: usize = 1_000;
-/// The characters of one line that are shown.
 const MAX_LINE: usize = 500;
 
 /// The beginning of a new file's text, for people; `left` is how many more lines are shown of all.
@@ -325,7 +323,6 @@ fn list_grants(environment: &Environment, json: bool, out: &mut CommandOutput) -
     Ok(0)
 }
 
-/// Returns the number of files that a grant pins.
 fn files_in(grant: &Grant) -> usize {
     let pins = grant.pins.values();
     pins.filter(|pin| grove_catalog::trust::is_file(pin))

@@ -16,7 +16,6 @@ use crate::args::TryArgs;
 use crate::command_error::CommandError;
 use crate::output::CommandOutput;
 
-/// The folder of the sample repository.
 const REPOSITORY: &str = "degrees";
 
 macro_rules! sample {
@@ -158,7 +157,6 @@ impl Interrupts {
         })
     }
 
-    /// Returns true if an interrupt came until now.
     fn came(&mut self) -> bool {
         let waiting = async {
             tokio::time::timeout(Duration::from_millis(1), self.signal.recv())
@@ -171,7 +169,6 @@ impl Interrupts {
 }
 
 impl TryoutScene<'_> {
-    /// Shows one command after the other.
     fn show(&self, interrupts: &mut Interrupts, out: &mut CommandOutput) -> Outcome {
         let scene = self;
         out.line(&format!(
@@ -265,7 +262,6 @@ impl TryoutScene<'_> {
     }
 }
 
-/// The environment and the folder of a tryout.
 struct TryoutScene<'a> {
     environment: &'a Environment,
     folder: PathBuf,

@@ -15,7 +15,6 @@ pub(super) fn count(snapshot: &Snapshot) -> usize {
     limits.map(|finding| finding.names.len()).sum()
 }
 
-/// The findings about folders that could not be read.
 pub(super) fn roots(snapshot: &Snapshot) -> impl Iterator<Item = &Diagnostic> {
     let findings = snapshot.diagnostics.iter();
     findings.filter(|finding| {

@@ -44,7 +44,6 @@ impl CheckedFile {
     }
 }
 
-/// The form in which findings are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FindingsForm {
     Text,
@@ -236,7 +235,6 @@ fn unreadable(error: &FsError) -> Diagnostic {
     Diagnostic::new(Code::Unreadable, format!("{error}: {}", error.source))
 }
 
-/// Returns the finding for a file that could not be read.
 fn unread(file: &Path, error: &FsError) -> Diagnostic {
     /// Links that lead to one another.
     const LOOP: i32 = 40;

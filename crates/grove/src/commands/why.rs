@@ -25,7 +25,6 @@ use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::output::{CommandOutput, columns};
 use crate::table::wrapped;
 
-/// The answer of a host about one file.
 #[derive(Debug, Serialize)]
 struct HostAnswer {
     host: String,
@@ -208,7 +207,6 @@ trait ExplainedEntry: Entry {
     /// Says how a host that does not look where one lies would have it: one of a project in that project's folder.
     fn brought_to(host: &Host, name: &str, project: Option<&str>) -> Option<String>;
 
-    /// The folder of such files that one is in.
     fn folder_of(file: &Path) -> &Path;
 
     /// Returns the answer about a file that a host has not found below a folder in which it looks, with its path there.
@@ -350,10 +348,8 @@ impl ExplainedEntry for Agent {
     }
 }
 
-/// A file that bears the name.
 struct NamesakeFile {
     file: PathBuf,
-    /// It is in a folder of a project.
     is_project: bool,
 }
 
@@ -430,7 +426,6 @@ fn named<E: Entry>(entries: Entries<'_, E>, name: &str) -> Vec<usize> {
     all.map(|(at, _)| at).collect()
 }
 
-/// The files that an entry is, however they are reached.
 fn locations<'a, E: Entry>(
     entries: Entries<'a, E>,
     entry: &'a E,
@@ -440,7 +435,6 @@ fn locations<'a, E: Entry>(
     all.map(|path| files::canonical(&path).unwrap_or(path))
 }
 
-/// Returns the answer about one that a host has found.
 fn of_entry<E: ExplainedEntry>(view: &HostView, entry: &E, at: usize) -> AnswerWords {
     if entry.state().is_offered() {
         return entry.shown(view, at);
@@ -460,7 +454,6 @@ fn of_entry<E: ExplainedEntry>(view: &HostView, entry: &E, at: usize) -> AnswerW
     answer_words(state, message, (!fix.is_empty()).then(|| one_line(&fix)))
 }
 
-/// Returns the reason why a host has not found a file that another host has.
 fn not_there<E: ExplainedEntry>(
     view: &HostView,
     roots: &[Root],

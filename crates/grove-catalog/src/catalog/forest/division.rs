@@ -109,7 +109,6 @@ impl<'a> Forest<'a> {
         groups
     }
 
-    /// Returns the first or last name in a node.
     fn edge(&self, mut id: NodeId, end: fn(&[NodeId]) -> Option<&NodeId>) -> Cow<'_, str> {
         loop {
             let name = match &self.nodes[id].kind {

@@ -16,7 +16,6 @@ const MOST_WORDS: usize = 8;
 /// The words of names by the numbers of their nodes.
 #[derive(Debug)]
 pub(super) struct NameWords<'a> {
-    /// The word by its number.
     texts: Vec<Cow<'a, str>>,
     /// The numbers of all names' words, one name after another.
     numbers: Vec<u32>,
@@ -27,7 +26,6 @@ pub(super) struct NameWords<'a> {
 }
 
 impl<'a> NameWords<'a> {
-    /// The words of these names, in the order of nodes.
     pub(super) fn of(names: &[&'a str]) -> Self {
         let mut known: HashMap<u64, u32, BuildHasherDefault<IdentityHasher>> = HashMap::default();
         let mut all = Self {
@@ -96,7 +94,6 @@ impl<'a> NameWords<'a> {
     }
 }
 
-/// A hasher for keys that are hashes already.
 #[derive(Debug, Default)]
 struct IdentityHasher(u64);
 

@@ -11,14 +11,12 @@ use crate::generated;
 use crate::skill::body::position_of;
 use crate::yaml::{YamlEntry, YamlNode, YamlValue, key};
 
-/// The key with the agent's text.
 const BODY: &str = "developer_instructions";
 /// The deepest nesting of lists and tables.
 const MAX_DEPTH: usize = 16;
 /// The most values of a role: the place of each is counted from the top of the file.
 const MAX_VALUES: usize = 2_000;
 
-/// Reads the role in a file.
 pub(super) fn role(text: &str) -> ParsedAgent {
     let entries = parse(text).and_then(|table| {
         let mut tree = TomlTree::new(text);

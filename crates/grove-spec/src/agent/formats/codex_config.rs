@@ -15,9 +15,7 @@ use crate::json::{kind_of, text_of};
 use crate::text::one_line;
 use crate::yaml::{YamlEntry, YamlNode, key};
 
-/// The key with the path of a role's file.
 const FILE: &str = "config_file";
-/// The most roles that one file may declare.
 const MAX_ROLES: usize = 500;
 
 /// Files that a file names, under the paths as they are written there.
@@ -54,7 +52,6 @@ pub(super) fn trusted_projects(text: &str) -> Vec<(String, bool)> {
     projects.collect()
 }
 
-/// Reads the roles of a text.
 pub(super) fn roles(text: &str, named: &NamedFiles) -> Vec<FoundAgent> {
     let roles = match roles_in(text) {
         Ok(roles) => roles,

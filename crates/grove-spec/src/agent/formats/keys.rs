@@ -17,7 +17,6 @@ pub(super) struct TranslatedKeys {
     pub(super) is_disabled: bool,
 }
 
-/// Keys that have the meaning of one of Grove's own keys.
 const SAME: [(AgentFormat, &str, &str); 10] = [
     (AgentFormat::Claude, "effort", "thinking"),
     (AgentFormat::Claude, "background", "async"),
@@ -171,7 +170,6 @@ impl TranslatedKeys {
         }
     }
 
-    /// Adds a list under the key of an entry.
     fn list(&mut self, entry: &YamlEntry, items: impl Iterator<Item = YamlNode>) {
         self.native.push(YamlEntry {
             key: entry.key.clone(),

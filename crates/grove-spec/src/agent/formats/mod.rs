@@ -251,7 +251,6 @@ fn as_quoted(parsed: &mut ParsedAgent, quoted: QuotedFrontmatter, format: AgentF
     parsed.diagnostics.append(&mut findings);
 }
 
-/// Reads the text of a Markdown file.
 pub(super) fn read_markdown(text: &str, format: AgentFormat) -> ParsedAgent {
     let document = match frontmatter::read(text, known_keys::KNOWN) {
         Ok(document) => document,

@@ -7,13 +7,11 @@ use crate::diagnostic::Diagnostic;
 use crate::json;
 use crate::yaml::{YamlEntry, YamlNode, YamlValue};
 
-/// The key with the agent's text.
 const BODY: &str = "prompt";
 /// The keys that hold agents: the present one and the older one.
 const KEYS: [&str; 2] = ["agent", OLD_KEY];
 /// The older key; inside an agent it tells if a person talks to the agent.
 const OLD_KEY: &str = "mode";
-/// The most agents that one file may hold.
 const MAX_AGENTS: usize = 500;
 
 /// The paths of the files that prompts name, as they are written.
@@ -28,7 +26,6 @@ pub(super) fn named_files(text: &str) -> Vec<String> {
     references::named_in(prompts)
 }
 
-/// The agents of a text, with the content of the files that [`named_files`] returned.
 pub(super) fn settings(text: &str, named: &NamedFiles) -> Vec<FoundAgent> {
     let json::Json {
         node, duplicates, ..
@@ -230,7 +227,6 @@ fn agent(entry: &YamlEntry, named: &NamedFiles) -> ParsedAgent {
     }
 }
 
-/// The result for a file that cannot be read.
 fn refused(finding: Diagnostic) -> Vec<FoundAgent> {
     vec![FoundAgent {
         member: None,

@@ -10,9 +10,7 @@ use crate::frontmatter;
 use crate::text::one_line;
 use crate::yaml::{YamlEntry, YamlNode, YamlValue};
 
-/// The beginning of a reference to a file.
 const FILE: &str = "{file:";
-/// The beginning of a reference to a variable.
 const VARIABLE: &str = "{env:";
 /// The most files that the prompts of one file may name.
 const MAX_FILES: usize = 100;

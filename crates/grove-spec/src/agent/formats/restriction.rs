@@ -253,7 +253,6 @@ pub(super) fn take(entry: &YamlEntry, format: AgentFormat, tools: &mut Vec<Strin
     items.iter().all(|item| tool_name(item) == item)
 }
 
-/// Returns true if a denied name is that of a tool or of its server.
 fn denies(denied: &str, tool: &str) -> bool {
     let name = tool_name(tool);
     let of_server = |rest: &str| rest.is_empty() || rest.starts_with("__");
@@ -308,7 +307,6 @@ fn denied_tools(items: &[String]) -> Option<Restriction> {
     (!items.is_empty()).then_some(restriction)
 }
 
-/// The action that a switch gives for its tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ToolPermission {
     Allow,

@@ -16,7 +16,6 @@ impl LayerReader<'_> {
         self.layer.agents.get_or_insert_with(none)
     }
 
-    /// Reads the overrides of one agent.
     pub(super) fn agent(&mut self, name: &Spanned<DeString<'_>>, value: Item<'_, '_>) {
         let path = format!("agents.overrides.{}", name.get_ref());
         let node = self.node(value, 0);
@@ -70,7 +69,6 @@ impl LayerReader<'_> {
         self.agents().agents.push(of_agent);
     }
 
-    /// A value as the tree into which JSON and YAML are read.
     fn node(&self, value: Item<'_, '_>, depth: usize) -> YamlNode {
         let position = self.position(&value.span());
         // No field takes a mapping, so an empty one stands for every value that no field takes.

@@ -14,7 +14,6 @@ use crate::command_error::{CommandError, ErrorKind, ExitCode as _};
 use crate::commands::{Outcome, absolute, agreed, tilde};
 use crate::output::CommandOutput;
 
-/// Writes what there is to know of a run.
 pub(super) fn export(
     environment: &Environment,
     runs: &RunJournal,

@@ -21,7 +21,6 @@ use grove_engine::words::{event_line, tokens_in_words};
 
 /// The time between two questions to the journal whether something is new.
 pub(super) const POLL: Duration = Duration::from_millis(15);
-/// The time between two checks that a process does the work.
 const WORK_CHECK: Duration = Duration::from_secs(2);
 /// With fewer bytes on its disk the journal cannot grow: a transaction writes some pages of 4 KiB beside it.
 const LEAST_ROOM: u64 = 64 << 10;
@@ -32,7 +31,6 @@ const MANNER: ViewOptions = ViewOptions {
     answering: " · Ctrl-C stops the run",
 };
 
-/// A run that is followed, and the options of its view.
 pub(super) struct FollowedRun<'a> {
     pub(super) environment: &'a Environment,
     pub(super) runs: &'a RunJournal,
@@ -50,7 +48,6 @@ enum FollowEnd {
     TimeUp,
     /// A person at the terminal left it.
     Detached,
-    /// A signal ended the view.
     Terminated,
     HungUp,
 }
@@ -335,7 +332,6 @@ pub(super) fn how_to_go_on(view: &RunView) -> String {
     }
 }
 
-/// The exit code that a run's end means.
 fn exit_code(state: &Execution) -> u8 {
     use grove_engine::view::Cause;
     match state {

@@ -27,9 +27,7 @@ use keys::{AnswerPrompt, KeyOutcome, TerminalKeys};
 use screen::FrameScreen;
 pub(super) use watching::watch;
 
-/// The time between two frames.
 const FRAME: Duration = Duration::from_millis(40);
-/// The time between two looks into logs.
 const LOGS: Duration = Duration::from_millis(120);
 /// A frame is not older than this: its times go on.
 const TICK: Duration = Duration::from_secs(1);
@@ -44,10 +42,8 @@ pub(super) struct ViewOptions {
     pub(super) answering: &'static str,
 }
 
-/// A wish of the person at the terminal.
 pub(super) enum ViewerWish {
     Leave,
-    /// To answer a child.
     Answer {
         run: String,
         node: NodeId,
@@ -55,7 +51,6 @@ pub(super) enum ViewerWish {
     },
 }
 
-/// A terminal with frames.
 pub(super) struct LiveView<'a> {
     environment: &'a Environment,
     manner: ViewOptions,

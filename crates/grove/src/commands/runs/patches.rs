@@ -9,7 +9,6 @@ use serde_json::json;
 use crate::commands::{Outcome, counted};
 use crate::output::CommandOutput;
 
-/// Carries out `grove runs diff`.
 pub(super) fn diff(runs: &RunJournal, given: &str, json: bool, out: &mut CommandOutput) -> Outcome {
     let RunPatches { run, patches } = runs.patches(given)?;
     if json {
@@ -59,7 +58,6 @@ pub(super) fn diff(runs: &RunJournal, given: &str, json: bool, out: &mut Command
     Ok(0)
 }
 
-/// Carries out `grove runs apply`.
 pub(super) fn apply(
     environment: &Environment,
     runs: &RunJournal,

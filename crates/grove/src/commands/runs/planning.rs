@@ -52,7 +52,6 @@ pub(super) fn print(planned: &PlannedRun, task: &str, out: &mut CommandOutput) {
     }
 }
 
-/// Returns the number of items of a list that is there.
 fn items_of(list: &FanOut, planned: &PlannedRun) -> usize {
     let stored = planned.artifacts.iter();
     let mut stored = stored.filter(|bytes| Some(Digest::of(bytes)) == list.items);

@@ -12,11 +12,9 @@ const AND: [&str; 1] = [","];
 /// The name of the answers for all items in later tasks, where nothing else is said.
 const EACH: &str = "each";
 
-/// The steps that were typed.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct TypedSteps {
     pub(super) steps: Vec<ChainStep>,
-    /// True if they are a chain: more than one step.
     pub(super) is_chain: bool,
     /// The task of the whole: the first one.
     pub(super) task: String,
@@ -61,7 +59,6 @@ impl TypedSteps {
     }
 }
 
-/// Reads what was typed, or says what is wrong with it.
 pub(super) fn parse(words: &[String]) -> Result<TypedSteps, String> {
     let mut typed = TypedSteps::default();
     for step in words.split(|word| THEN.contains(&word.as_str())) {

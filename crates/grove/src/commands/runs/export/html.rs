@@ -5,7 +5,6 @@
 
 use grove_spec::text::visible;
 
-/// A page while it is written.
 #[derive(Debug, Default)]
 pub(super) struct HtmlPage(String);
 
@@ -51,7 +50,6 @@ impl HtmlPage {
         self
     }
 
-    /// An element that has words alone.
     pub(super) fn element(
         &mut self,
         open: &'static str,
@@ -61,7 +59,6 @@ impl HtmlPage {
         self.markup(open).text(text).markup(close)
     }
 
-    /// Returns its length so far.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

@@ -19,7 +19,6 @@ const STYLE: &str = include_str!("page.css");
 /// The most that a page may be; children for whom there is no room are named.
 const MOST_PAGE: usize = 24 << 20;
 
-/// The page of a run.
 pub(super) fn page(run: &ExportedRun) -> String {
     let mut html = HtmlPage::default();
     html.markup(HEAD).text(&format!("Run {}", run.run.id));
@@ -51,7 +50,6 @@ pub(super) fn page(run: &ExportedRun) -> String {
     html.finish()
 }
 
-/// The class of a state.
 fn class(state: &str, is_rejected: bool) -> &'static str {
     match state {
         _ if is_rejected => "bad",
@@ -409,7 +407,6 @@ fn prompt(told: &ExportedPrompt, html: &mut HtmlPage) {
     html.markup("</details>\n");
 }
 
-/// A text with how much of it there is.
 fn text(name: &'static str, text: &ExportedText, html: &mut HtmlPage) {
     if !name.is_empty() {
         html.element("<p class=\"quiet\">", name, "</p>\n");

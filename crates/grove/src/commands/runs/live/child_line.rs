@@ -162,7 +162,6 @@ fn doing(child: &LiveChild<'_>) -> (Option<ColourMeaning>, String) {
     }
 }
 
-/// Returns one character for a state.
 pub(super) fn mark(state: &Execution) -> &'static str {
     match state {
         Execution::Pending | Execution::Queued => "·",
@@ -185,7 +184,6 @@ pub(super) fn meaning_of(child: &LiveChild<'_>) -> Option<ColourMeaning> {
     meaning(child.state)
 }
 
-/// Returns the meaning of a state.
 pub(super) fn meaning(state: &Execution) -> Option<ColourMeaning> {
     Some(match state {
         Execution::Pending | Execution::Queued | Execution::Skipped => ColourMeaning::Quiet,

@@ -11,7 +11,6 @@ use crate::colour::ColourMeaning;
 use crate::table::wrapped;
 use grove_spec::text::grouped;
 
-/// A run that is shown.
 pub(super) struct ShownRun<'a> {
     pub(super) id: &'a str,
     pub(super) title: &'a str,
@@ -20,7 +19,6 @@ pub(super) struct ShownRun<'a> {
     pub(super) is_brief: bool,
 }
 
-/// The room there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FrameSize {
     pub(super) columns: usize,
@@ -30,20 +28,15 @@ pub(super) struct FrameSize {
 /// The lines below the runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FrameFooter<'a> {
-    /// The line that says what keys do.
     pub(super) hint: &'a str,
     /// The answer that the person types: the number of its question, and the words.
     pub(super) answer: Option<(usize, &'a str)>,
-    /// Runs that are there and are not shown.
     pub(super) more_runs: usize,
 }
 
-/// Questions that are shown with their words.
 const SHOWN_QUESTIONS: usize = 3;
-/// Lines that a question takes.
 const QUESTION_LINES: usize = 3;
 
-/// A child that asks.
 pub(super) struct AskingChild<'a> {
     pub(super) run: &'a str,
     pub(super) child: &'a LiveChild<'a>,
@@ -390,7 +383,6 @@ fn state_of<'a>(step: &LiveStep<'a>) -> &'a Execution {
     pending.or_else(|| states().next()).unwrap_or(none)
 }
 
-/// The heading of a group.
 fn card(step: &LiveStep<'_>, columns: usize) -> FrameLine {
     let mut line = FrameLine::default();
     line.push("┌ ");

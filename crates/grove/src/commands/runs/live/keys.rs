@@ -110,12 +110,9 @@ fn keys_in(sent: &mut Vec<u8>) -> Vec<PressedKey> {
     keys
 }
 
-/// The outcome of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum KeyOutcome {
-    /// The view is left.
     Leave,
-    /// A child is answered.
     Answer {
         run: String,
         node: NodeId,

@@ -18,7 +18,6 @@ pub(super) fn fitted(text: &str, columns: usize) -> String {
     }
 }
 
-/// A line of a frame.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FrameLine {
     /// With marks of meaning: see [`crate::output::Output::painted`].
@@ -34,7 +33,6 @@ impl FrameLine {
         line
     }
 
-    /// The same with a meaning.
     pub(super) fn meaning(meaning: ColourMeaning, text: &str, columns: usize) -> Self {
         let mut line = Self::default();
         line.push_marked(Some(meaning), &fitted(text, columns));
@@ -46,7 +44,6 @@ impl FrameLine {
         self.push_marked(None, text);
     }
 
-    /// The same with a meaning.
     pub(super) fn push_marked(&mut self, meaning: Option<ColourMeaning>, text: &str) {
         self.width += text.width();
         match meaning {
@@ -61,7 +58,6 @@ impl FrameLine {
         self.push(&" ".repeat(blanks));
     }
 
-    /// Adds a text that ends at a column.
     pub(super) fn push_ending_at(
         &mut self,
         column: usize,
@@ -84,7 +80,6 @@ pub(in crate::commands::runs) fn time(milliseconds: u64) -> String {
     }
 }
 
-/// A number as people count.
 pub(super) fn whole(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -65,9 +65,7 @@ struct WatchedRuns<'a> {
     runs: &'a RunJournal,
     is_all: bool,
     watched: Vec<WatchedRun>,
-    /// True if the runs were listed.
     has_looked: bool,
-    /// Runs that go on and are not shown.
     more: usize,
     /// The last state of each child that was said to a reader without a terminal.
     words: BTreeMap<String, BTreeMap<NodeId, &'static str>>,
