@@ -27,7 +27,6 @@ pub fn find(snapshot: &Snapshot, query: &str) -> AddressMatch {
     snapshot.entries().find(query)
 }
 
-/// One way in which a query may match an entry.
 type Way<'a, E> = &'a dyn Fn(&E) -> bool;
 
 impl<E: Entry> Entries<'_, E> {

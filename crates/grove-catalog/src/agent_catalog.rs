@@ -27,7 +27,6 @@ use crate::tree::SkillTree;
 
 const MOST_ENTRIES: usize = 300;
 const MOST_FOUND: usize = 12;
-/// The characters of a description that a search gives.
 const LONGEST_FOUND: usize = 300;
 
 /// The options of a list of agents.

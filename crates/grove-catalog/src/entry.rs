@@ -216,7 +216,6 @@ impl<'a, E: Entry> Entries<'a, E> {
         state.is_offered() || (state.is_usable() && self.is_address(entry, query))
     }
 
-    /// Returns the digest of what a reader can see of them and of their roots.
     pub(crate) fn digest(self, diagnostics: &[Diagnostic]) -> Digest {
         let mut bytes = resolving::digest_fields(self.roots, self.all);
         for finding in diagnostics {

@@ -50,7 +50,6 @@ pub struct OwnText {
     pub digest: Digest,
 }
 
-/// Applies the overrides, and switches off the agents that the layers switch off.
 pub(crate) fn apply(agents: &mut [Agent], roots: &[Root], layers: &[OverrideLayer]) {
     if layers.iter().all(|layer| layer.overrides.is_empty()) {
         return;
@@ -125,7 +124,6 @@ fn switched_off(whom: &str, origin: &Origin, layers: &[OverrideLayer]) -> StateR
 /// The final override of each field; the flag is set if it is by address.
 type Fields<'a> = BTreeMap<AgentField, (&'a FieldOverride, bool)>;
 
-/// The overrides of all layers, by the name or address of the agent.
 struct OverridesByAgent<'a> {
     of: BTreeMap<String, Vec<(usize, &'a AgentOverride)>>,
     disable_builtins: Option<&'a (bool, Origin)>,

@@ -179,7 +179,6 @@ pub fn choose_near(snapshot: &Snapshot, names: &[String], first: &[PathBuf]) -> 
     chosen
 }
 
-/// Returns the usable skill of a name or id in a root, if there is one.
 fn in_root(snapshot: &Snapshot, root: &Path, name: &str) -> Option<Result<usize, Diagnostic>> {
     let key = name_key(name);
     let fits = |skill: &Skill| {
@@ -368,7 +367,6 @@ fn preloaded(
     })
 }
 
-/// Returns the list of an agent that reads its skills itself; none if it has no skills.
 fn listing(snapshot: &Snapshot, skills: &[usize]) -> Option<PromptPart> {
     let mut text = format!("{LISTING}\n<available_skills>\n");
     for skill in skills.iter().filter_map(|at| snapshot.skills.get(*at)) {

@@ -24,7 +24,6 @@ pub use process::keep;
 use crate::processes::SeenProcess;
 use crate::sandbox::{EnforcedRestriction, Sandbox};
 
-/// The command that a keeper runs, with its limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeeperOrder {
     pub command: Vec<String>,
@@ -74,7 +73,6 @@ impl KeeperOrder {
 pub enum ProgramExit {
     Code(i32),
     Signal(i32),
-    /// It never ran, for this reason.
     NotStarted(String),
 }
 
@@ -82,7 +80,6 @@ pub enum ProgramExit {
 #[serde(rename_all = "camelCase")]
 pub enum EndReason {
     Done,
-    /// It reached its time limit.
     TimedOut,
     Told,
     /// The process that started the keeper is gone.

@@ -176,7 +176,6 @@ fn descends(all: &BTreeMap<u32, ProcessStat>, mut pid: u32, root: u32) -> bool {
     false
 }
 
-/// The resources that the processes below one use together.
 pub(crate) fn used_by_tree(root: u32) -> TreeResources {
     let all = all_processes();
     let below = all.iter().filter(|(pid, _)| descends(&all, **pid, root));

@@ -24,9 +24,7 @@ use crate::keeper::{EndReason, KeeperReport, ProgramExit};
 #[derive(Debug)]
 pub struct Program {
     pub name: &'static str,
-    /// Its name in messages to people.
     pub title: &'static str,
-    /// Its name in the search path.
     pub binary: &'static str,
     /// The path of its native program, below the folder of its launcher's npm package. A launcher would be left behind when
     /// the program that it started is ended, and the other way round.
@@ -304,7 +302,6 @@ pub struct ProgramState {
     pub stray: String,
 }
 
-/// Reads the output of a program, line by line.
 #[derive(Debug)]
 pub struct ProgramReader {
     program: &'static Program,
@@ -329,7 +326,6 @@ impl Program {
         PROGRAMS.into_iter().find(|program| program.name == name)
     }
 
-    /// Returns the words of a command that is a part of an engine's name.
     pub fn command_of(name: &str) -> Vec<String> {
         let command = name.strip_prefix(Self::ACP).unwrap_or_default();
         command.split_whitespace().map(str::to_owned).collect()
@@ -340,7 +336,6 @@ impl Program {
         self.cancel.map(|line| line(session).to_string())
     }
 
-    /// Returns true if it can ask a provider with this interface.
     pub fn speaks(&self, api: &str) -> bool {
         self.apis.contains(&api)
     }
@@ -497,7 +492,6 @@ pub fn verdict(heard: &ProgramState, report: &KeeperReport) -> ProgramVerdict {
     }
 }
 
-/// The failure that a provider's HTTP status means.
 fn failure_of_status(status: Option<u64>) -> ModelFailure {
     match status {
         Some(401 | 403) => ModelFailure::Auth,

@@ -27,7 +27,6 @@ use crate::processes::read_proc;
 
 /// The size beyond which no file of a command grows.
 const MOST_FILE: u64 = 8 << 30;
-/// The most processes and threads that a tree may have.
 pub(crate) const MOST_TASKS: u64 = 4_096;
 /// The score with which programs of a tree end before others when the machine has no memory left.
 const FIRST_WITHOUT_MEMORY: &str = "800";
@@ -113,7 +112,6 @@ impl std::fmt::Display for EnforcedRestriction {
     }
 }
 
-/// The reason why a process cannot be restricted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RestrictError {
     #[error(transparent)]

@@ -10,7 +10,6 @@ use rustix::fs::OFlags;
 
 use crate::error::FsError;
 
-/// The longest wait for another process to complete a file.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
@@ -63,7 +62,6 @@ pub struct GrowingFile {
     is_inside_line: bool,
 }
 
-/// As much of a file is read at a time.
 const PORTION: u64 = 1 << 20;
 
 impl GrowingFile {

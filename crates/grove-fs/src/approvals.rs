@@ -18,7 +18,6 @@ pub struct Approval {
     pub about: String,
 }
 
-/// The folder with the approvals, which need not exist.
 #[derive(Debug, Clone)]
 pub struct Approvals {
     folder: PathBuf,
@@ -34,7 +33,6 @@ impl Approvals {
         is_digest && self.read(digest).is_some()
     }
 
-    /// Remembers that the user approved something.
     pub fn store(&self, approval: &Approval) -> Result<(), FsError> {
         let file = self.file_of(&approval.digest);
         files::make_own_folder(&file)?;

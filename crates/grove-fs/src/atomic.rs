@@ -196,7 +196,6 @@ fn rename_once(spot: &FilePlace, from: &OsStr) -> std::io::Result<()> {
     Ok(rustix::fs::renameat(folder, from, folder, spot.name())?)
 }
 
-/// Gives a file its name if nothing has that name.
 fn place_new(spot: &FilePlace, from: &OsStr) -> std::io::Result<()> {
     use rustix::fs::{AtFlags, RenameFlags, linkat, renameat_with};
     use rustix::io::Errno;

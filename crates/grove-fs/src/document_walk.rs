@@ -21,10 +21,8 @@ use crate::probe_walk::{
 };
 use crate::stamp::Stamp;
 
-/// The files that a thread takes at a time.
 const CHUNK: usize = 32;
 
-/// The files that count, and the bounds of the walk.
 #[derive(Debug, Clone, Copy)]
 pub struct DocumentOptions<'a> {
     pub links: LinkRule,
@@ -57,7 +55,6 @@ pub struct WalkedDocument<T> {
 
 #[derive(Debug)]
 pub struct Documents<T> {
-    /// Everything found, sorted by path.
     pub found: Vec<WalkedDocument<T>>,
     /// Everything else in the way, sorted by path.
     pub problems: Vec<WalkProblem>,
@@ -66,7 +63,6 @@ pub struct Documents<T> {
     pub folders: Vec<String>,
 }
 
-/// A reader that makes items of the content of files.
 pub trait DocumentReader: Sync {
     type Item: Send;
 
@@ -218,7 +214,6 @@ impl DocumentWalker<'_> {
         Ok(())
     }
 
-    /// The entries of a folder that count, sorted.
     fn list(&mut self, folder: BorrowedFd<'_>, path: &str) -> Result<DocumentListing, Errno> {
         let mut listing = DocumentListing::default();
         let mut seen = 0;

@@ -39,16 +39,13 @@ pub struct FileNames {
     pub left_out: Vec<(String, LeftOutReason)>,
 }
 
-/// The reasons why an entry of a folder is not among its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftOutReason {
     /// Its name begins with a dot, or is `node_modules`.
     Hidden,
     Name,
-    /// It is a link that leads out of the folder or nowhere.
     LinkOut,
     LinkToFolder,
-    /// It is neither a file nor a folder.
     Special,
     Closed,
 }

@@ -129,7 +129,6 @@ impl FilePlace {
         renamed.map_err(|errno| FsError::new("write", &to.path, errno))
     }
 
-    /// Removes a folder with nothing in it, and says whether it is gone.
     pub fn remove_empty_folder(base: &Path, below: &Path) -> bool {
         let place = Self::existing(base, below);
         place.is_ok_and(|place| {

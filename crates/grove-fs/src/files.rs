@@ -183,7 +183,6 @@ fn metadata_of(path: &Path) -> Result<std::fs::Metadata, FsError> {
     std::fs::metadata(path).map_err(|error| FsError::new("look at", path, error))
 }
 
-/// The permission bits of what a path leads to.
 pub fn mode(path: &Path) -> Result<u32, FsError> {
     Ok(metadata_of(path)?.mode() & 0o7777)
 }

@@ -52,7 +52,6 @@ pub enum EntryContent {
     Special,
 }
 
-/// The fields that change whenever an entry does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct EntryStamp {
     stamp: Stamp,

@@ -28,7 +28,6 @@ pub struct FolderNames {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathKind {
-    /// A folder, directly or through links.
     Folder,
     /// A regular file, directly or through links.
     File,
@@ -86,7 +85,6 @@ impl HeldFolder {
         })
     }
 
-    /// Reads a regular file in it of at most `limit` bytes.
     pub fn read(&self, below: &str, links: LinkRule, limit: u64) -> Result<Vec<u8>, FsError> {
         let path = self.path.join(below);
         let fail = |errno: Errno| FsError::new("read", &path, errno);

@@ -14,7 +14,6 @@ use crate::error::FsError;
 
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A lock that is held until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
     /// The kernel gives the lock up when this is closed.

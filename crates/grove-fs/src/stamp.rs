@@ -19,9 +19,7 @@ pub struct FileId {
 pub struct Stamp {
     pub id: FileId,
     pub size: u64,
-    /// Modification time in nanoseconds.
     pub mtime: i64,
-    /// Change time in nanoseconds.
     pub ctime: i64,
 }
 
@@ -59,7 +57,6 @@ pub(crate) struct FileFacts {
     pub(crate) links: u32,
 }
 
-/// The fields asked of the kernel.
 pub(crate) fn wanted() -> StatxFlags {
     StatxFlags::TYPE
         | StatxFlags::INO

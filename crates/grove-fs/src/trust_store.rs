@@ -22,7 +22,6 @@ const VERSION: u32 = 2;
 const MAX_GRANT_BYTES: u64 = 64 * 1024 * 1024;
 /// Bytes of the files by which a working tree and its repository know one another.
 const MAX_GIT_LINE: u64 = 8 * 1024;
-/// The folder of working trees, beside that of the grants.
 const WORKING_TREES: &str = "worktrees";
 
 /// The record of each file as it was seen, by path below the granted folder.
@@ -54,7 +53,6 @@ pub enum GrantLookup {
     Moved(PathBuf),
 }
 
-/// The reasons why a grant counts as none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GrantRefusal {
     Damaged,
@@ -303,7 +301,6 @@ fn read(file: &Path) -> Result<Grant, GrantRefusal> {
     grant.ok_or(GrantRefusal::Damaged)
 }
 
-/// The version that a grant says it is of, whatever else is in it.
 fn version_of(bytes: &[u8]) -> Option<u32> {
     #[derive(Deserialize)]
     struct GrantVersion {

@@ -24,7 +24,6 @@ use crate::lock::Lock;
 pub use reverting::{RememberedChange, UndoError, UndoableChange, remembered};
 
 const FOLDER: &str = "undo";
-/// The number of changes that are remembered.
 const MAX_RECORDS: usize = 50;
 /// The bytes that may be kept, of one change and of all.
 const MAX_BYTES: u64 = 128 << 20;
@@ -33,7 +32,6 @@ const MAX_HEAD: u64 = 32 << 20;
 const VERSION: u32 = 2;
 /// The version before staged entries.
 const OLDEST_VERSION: u32 = 1;
-/// The folder of changes that were undone, in that of records.
 const UNDONE: &str = "undone";
 /// The file that names the last command, where it changed nothing.
 const UNCHANGED: &str = "unchanged";
@@ -53,7 +51,6 @@ pub enum PathAfter<'a> {
 /// The entries that git has staged for some paths of a repository, before a change and after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagedEntries {
-    /// The top folder of the working tree.
     pub repository: PathBuf,
     pub paths: Vec<String>,
     /// The entries before, in the form in which git lists them.
@@ -409,7 +406,6 @@ fn content_at(path: &Path) -> Result<(PathContent, Vec<u8>), FsError> {
     Ok((there, Vec::new()))
 }
 
-/// The numbers of records, the oldest first.
 fn numbers(folder: &Path) -> Result<Vec<u64>, FsError> {
     if !files::is_folder(folder) {
         return Ok(Vec::new());

@@ -10,7 +10,6 @@ use crate::request::MessageBlock;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelAnswer {
-    /// The model that answered, as the provider calls it.
     pub model: String,
     /// The words, thoughts and calls of the answer, in order.
     pub blocks: Vec<MessageBlock>,

@@ -21,7 +21,6 @@ pub struct AnswerLimits {
     pub stream_bytes: usize,
     pub event_bytes: usize,
     pub tool_input_bytes: usize,
-    /// The number of the answer's parts.
     pub blocks: usize,
 }
 
@@ -41,7 +40,6 @@ impl Default for AnswerLimits {
 /// The deepest nesting of a model's JSON: it is written into other JSON, and readers give up at twice as much.
 const DEEPEST_JSON: usize = 64;
 
-/// The part of an answer that came so far.
 #[derive(Debug)]
 pub(crate) struct AnswerAssembly {
     limits: AnswerLimits,
@@ -249,7 +247,6 @@ impl AnswerAssembly {
         Ok(())
     }
 
-    /// Takes what the provider says that it took so far.
     pub(crate) fn take_usage(&mut self, said: ReportedUsage, on_event: &mut OnEvent<'_>) {
         let before = self.said.readable();
         self.said.take(said);
@@ -268,7 +265,6 @@ impl AnswerAssembly {
         pieces.ends_with('}') && serde_json::from_str::<IgnoredAny>(pieces).is_ok()
     }
 
-    /// The error that the provider sent in the middle of an answer.
     pub(crate) fn failed(&self, failure: ModelFailure, kind: &str, message: &str) -> ModelError {
         let (kind, message) = match &self.secret {
             Some(secret) => (secret.masked(kind), secret.masked(message)),

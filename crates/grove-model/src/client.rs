@@ -51,9 +51,7 @@ impl<C: ModelClient + ?Sized> ModelClient for Arc<C> {
 
 #[derive(Debug, Clone)]
 pub struct AskSettings {
-    /// The longest waits of one try.
     pub deadlines: RequestDeadlines,
-    /// The number of tries and the waits between them.
     pub retry: RetryPolicy,
     pub limits: AnswerLimits,
     /// The chance that spreads the tries of many callers.
@@ -71,7 +69,6 @@ impl Default for AskSettings {
     }
 }
 
-/// The longest waits of one try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestDeadlines {
     pub connect: Duration,
@@ -190,7 +187,6 @@ impl HttpModel {
         self.read(connection, body, request_bytes, on_event).await
     }
 
-    /// Sends the request and waits for the head of the answer.
     async fn send(
         &self,
         request: &ModelRequest,

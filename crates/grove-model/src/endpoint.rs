@@ -22,14 +22,10 @@ pub struct Endpoint {
     key: Option<(Secret, HeaderName, HeaderValue)>,
 }
 
-/// The reason for which an address cannot be asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     #[error("`{url}` is not an address of the form https://host[:port][/path]")]
-    NotAnAddress {
-        /// The text as given, without control characters.
-        url: String,
-    },
+    NotAnAddress { url: String },
     #[error("`{url}` is neither https nor on this machine: the key would be sent unencrypted")]
     KeyInTheOpen { url: String },
     #[error("the key has characters that cannot be sent")]
@@ -67,7 +63,6 @@ impl Endpoint {
         })
     }
 
-    /// Returns the interface that the provider speaks.
     pub const fn api(&self) -> ModelApi {
         self.api
     }

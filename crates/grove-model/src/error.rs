@@ -163,7 +163,6 @@ pub(crate) fn bounded_line(text: &str) -> String {
     line
 }
 
-/// Returns the longest start of a text that has at most this many bytes.
 pub(crate) fn prefix(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

@@ -30,7 +30,6 @@ const MOST_IDLE: usize = 256;
 /// The longest time that an unused connection is kept: less than servers keep theirs.
 const IDLE_LIFETIME: Duration = Duration::from_secs(50);
 
-/// An address that connections are made to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ServerOrigin {
     pub(crate) is_secure: bool,
@@ -42,7 +41,6 @@ pub(crate) struct ServerOrigin {
 #[derive(Debug, Default)]
 pub struct Network {
     idle: Mutex<HashMap<ServerOrigin, Vec<IdleConnections>>>,
-    /// The TLS configuration, which is made when it is first needed.
     tls: OnceLock<Arc<ClientConfig>>,
     roots: Vec<CertificateDer<'static>>,
 }
@@ -166,7 +164,6 @@ impl IdleConnections {
     }
 }
 
-/// An open connection, which is closed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct HttpConnection {
     sender: SendRequest<Full<Bytes>>,
@@ -201,7 +198,6 @@ impl HttpConnection {
         Ok(Self { sender, task })
     }
 
-    /// Sends a request and waits for the head of its answer.
     pub(crate) async fn send(
         &mut self,
         request: Request<Full<Bytes>>,

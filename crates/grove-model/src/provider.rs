@@ -393,7 +393,6 @@ fn split_thinking(name: &str) -> (&str, Option<Thinking>) {
     level.unwrap_or((name, None))
 }
 
-/// The reason for which no model is found by a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSuchModel {
     #[error("a model's name is `provider/id` or `id`, with `:thinking` after it if wanted")]

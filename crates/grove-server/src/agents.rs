@@ -20,7 +20,6 @@ use crate::served_library::ServedLibrary;
 /// The prefix of an agent's name; the name of no other prompt begins so.
 pub(crate) const PREFIX: &str = "agent:";
 const TASK: &str = "task";
-/// The key of `_meta` for warnings about a prompt.
 const WARNINGS: &str = "grove/warnings";
 
 /// Returns the agents that are offered, by the name of their prompt. An agent that is not trusted, not readable or

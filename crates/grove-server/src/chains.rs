@@ -15,7 +15,6 @@ use crate::agents;
 /// The prefix of a chain's name; the name of no other prompt begins so.
 pub(crate) const PREFIX: &str = "chain:";
 
-/// Returns the chains that can be run, by the name of their prompt.
 pub(crate) fn offered(chains: &Chains) -> BTreeMap<String, &Chain> {
     let usable = |chain: &&Chain| chain.state.is_offered();
     let chains = chains.all.iter().filter(usable);

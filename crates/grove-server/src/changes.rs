@@ -29,7 +29,6 @@ pub(crate) struct SeenDigests {
     agents: Option<(Digest, Digest)>,
 }
 
-/// The lists of a client that have changed since it saw them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChangedLists {
     resources: bool,

@@ -16,7 +16,6 @@ use crate::served_library::ServedLibrary;
 
 pub(crate) const MAX_MESSAGE: usize = 4 << 20;
 const WORKERS: usize = 8;
-/// The number of threads for messages.
 const TALKERS: usize = 2;
 
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +39,6 @@ pub struct Server {
     served: Served,
 }
 
-/// The parts that all connections share.
 #[derive(Clone)]
 pub(crate) struct Served {
     pub(crate) library: Arc<ServedLibrary>,
@@ -59,7 +57,6 @@ impl Server {
         }
     }
 
-    /// Adds the tool `subagent` to the server.
     #[must_use]
     pub fn with_engine(mut self, engine: Arc<Engine>) -> Self {
         self.served.engine = Some(engine);

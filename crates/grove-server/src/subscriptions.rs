@@ -19,7 +19,6 @@ use crate::resources;
 use crate::server::Served;
 
 const MOST: usize = 64;
-/// The longest URI of a resource, in bytes.
 const LONGEST: usize = 2_048;
 /// The time between two checks for a new version of the journal.
 const POLL: Duration = Duration::from_millis(50);
@@ -89,7 +88,6 @@ impl SubscribedResources {
     }
 }
 
-/// Returns the present digest of a resource.
 pub(crate) fn stamp(served: &Served, uri: &str) -> Stamp {
     if let Some(run) = resources::run_of(uri) {
         let seq = served.engine.as_ref()?.run_json(run)?.1;

@@ -202,7 +202,6 @@ impl SkillRequest {
     }
 }
 
-/// Returns the text for the model, with notes on arguments that were not used.
 fn with_notes(activated: ActivationResult) -> String {
     let mut text = activated.text;
     let unused = |finding: &&Diagnostic| finding.code == Code::ArgumentsUnused;

@@ -100,7 +100,6 @@ pub(crate) fn discover(
     files.discover(plan, bounds, is_shared, memory)
 }
 
-/// Decides the state of every agent that was found.
 pub(crate) fn resolve(
     world: &World,
     view: &DiscoveryView,

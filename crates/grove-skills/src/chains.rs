@@ -45,7 +45,6 @@ pub(crate) fn discover(
     CHAIN_FILES.discover(plan, bounds, |_| false, memory)
 }
 
-/// Decides the state of every chain that was found.
 pub(crate) fn resolve(
     world: &World,
     view: &DiscoveryView,

@@ -70,7 +70,6 @@ pub(crate) struct ReadBounds {
 pub(crate) struct FoundDefinitions<P> {
     pub(crate) planned: Vec<PlannedRoot>,
     pub(crate) roots: Vec<Arc<DefinitionsOfRoot<P>>>,
-    /// The findings made while choosing the roots.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 

@@ -21,7 +21,6 @@ pub(crate) const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 /// The text by which Claude Code's file says that the other one counts.
 const IMPORT: &str = "@AGENTS.md";
 
-/// The instructions found around a working folder.
 #[derive(Debug, Default)]
 pub(crate) struct FoundInstructions {
     /// The instructions that may be used, the nearest folder's first.

@@ -119,7 +119,6 @@ impl<'a, 'last> CandidateKeeper<'a, 'last> {
     }
 }
 
-/// The finding about a file whose last good version is used.
 fn finding(invalid: &SkillContent) -> Diagnostic {
     let errors = invalid.parsed().diagnostics.iter();
     let mut errors = errors.filter(|finding| finding.is_error());

@@ -241,7 +241,6 @@ struct SkillFileReader<'a, 'last> {
     cache: &'a RootCache,
     read_at: i64,
     limit: u64,
-    /// Set if the root's content is pinned by digest.
     pinned: bool,
 }
 

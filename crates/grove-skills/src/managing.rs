@@ -146,7 +146,6 @@ pub struct Manager {
     library: Library,
     /// The present state; it is looked at again after every change.
     discovery: Discovery,
-    /// The recording that keeps files before they are changed.
     recording: Arc<UndoRecording>,
     _lock: Lock,
 }

@@ -27,7 +27,6 @@ pub(crate) use search::{first_of_each, path_from, settings_alone};
 
 const MAX_FILE_BYTES: u64 = 1_000_000;
 
-/// The folder into which npm installs.
 const MODULES: &str = "node_modules";
 /// The folder into which pi has npm install, below `.pi` and below its own folder.
 const PI_MODULES: &str = "npm/node_modules";
@@ -54,7 +53,6 @@ pub(crate) struct SettingsFile {
     pub(crate) digest: Digest,
 }
 
-/// The folders with skills that one settings file names.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedSkills {
     pub(crate) file: PathBuf,

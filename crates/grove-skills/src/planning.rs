@@ -96,7 +96,6 @@ impl PlannedRoot {
     }
 }
 
-/// Roots to look in and what was found while choosing them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RootPlan {
     pub(crate) roots: Vec<PlannedRoot>,

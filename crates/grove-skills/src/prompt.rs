@@ -57,7 +57,6 @@ pub struct AgentPrompt {
     pub skill_folders: Vec<PathBuf>,
     /// The short beginnings of locations in the inherited catalog, with what they stand for.
     pub location_aliases: Vec<LocationAlias>,
-    /// The index files of the catalog that the agent inherits.
     index: Vec<IndexFile>,
     index_dir: PathBuf,
 }

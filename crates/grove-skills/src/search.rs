@@ -174,7 +174,6 @@ impl Searcher {
     }
 }
 
-/// The digest of the skills that an index is made for.
 fn digest_of(snapshot: &Snapshot) -> [u8; 32] {
     *snapshot.skills_digest.as_bytes()
 }

@@ -14,7 +14,6 @@ use crate::project::FolderTrust;
 pub(crate) const MAX_CONFIG_BYTES: u64 = 1_000_000;
 
 pub(crate) const PROJECT_FILE: &str = ".grove/config.toml";
-/// pi's settings for a project, below the project's folder.
 pub(crate) const PI_PROJECT_FILE: &str = ".pi/settings.json";
 /// The files of a project that set something, and are trusted as they were seen.
 pub(crate) const PROJECT_FILES: [&str; 2] = [PROJECT_FILE, PI_PROJECT_FILE];

@@ -18,7 +18,6 @@ pub(crate) fn problem(root: &Path, problem: &WalkProblem) -> Diagnostic {
     describe(&problem.path, &problem.trouble).in_file(&root.join(&*path))
 }
 
-/// The diagnostic for a skill file that could not be read.
 pub(crate) fn refusal(trouble: &WalkTrouble, limit: u64) -> Diagnostic {
     match trouble {
         WalkTrouble::TooLarge(size) => too_large(*size, limit),

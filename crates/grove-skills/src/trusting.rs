@@ -351,7 +351,6 @@ fn folder_for(environment: &Environment, folder: Option<&Path>) -> Result<PathBu
     }
 }
 
-/// The canonical path of a folder that the person named.
 fn existing(folder: &Path) -> Result<PathBuf, TrustError> {
     match files::canonical(folder) {
         Ok(canonical) if files::is_folder(&canonical) => Ok(canonical),

@@ -32,7 +32,6 @@ pub struct World {
     pub packages: Packages,
     pub(crate) own_settings: Arc<LoadedSettings>,
     pub(crate) user_settings: Arc<LoadedSettings>,
-    /// The scope in which agents and chains are looked for.
     pub(crate) scope: OwnerScope,
     grants: TrustStore,
 }

@@ -294,7 +294,6 @@ fn no_level(word: &str) -> String {
     )
 }
 
-/// The most turns in which a child may mend what was missing.
 const MAX_FINALIZATION_TURNS: u64 = 10;
 
 struct ContractReader {

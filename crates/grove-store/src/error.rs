@@ -2,7 +2,6 @@
 
 use grove_plan::{Damaged, Refused};
 
-/// The reason why something was not read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("the journal could not be used")]

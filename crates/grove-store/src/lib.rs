@@ -37,7 +37,6 @@ const BUSY: Duration = Duration::from_secs(20);
 /// The most jobs that may wait for the writer; further callers wait until there is room.
 const QUEUE: usize = 4_096;
 
-/// Everything a run begins with.
 #[derive(Debug, Clone)]
 pub struct Submission {
     pub id: String,
@@ -62,7 +61,6 @@ pub struct Submission {
 #[derive(Debug, Clone)]
 pub struct NewEvent {
     pub fact: Fact,
-    /// Texts that it names by digest.
     pub artifacts: Vec<Vec<u8>>,
     pub at: Times,
 }

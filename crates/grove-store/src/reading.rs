@@ -13,7 +13,6 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use crate::journal::{JournalFault, verify};
 use crate::{Store, StoreError, signing};
 
-/// The most runs of a list without a limit of its own.
 const LISTED: usize = 50;
 /// The number of events from which on a journal is kept folded. Each child of a run looks at it several times: a thousand
 /// children of one list took 350 ms each when every look read and folded all of it.
@@ -33,7 +32,6 @@ pub struct RunRow {
     pub reason: Option<String>,
     /// The time of its submission, in milliseconds since 1970.
     pub submitted_at: u64,
-    /// The time of its last event, in the same unit.
     pub changed_at: u64,
     pub ended_at: Option<u64>,
     /// The tokens that count against limits.

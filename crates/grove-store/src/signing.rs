@@ -43,7 +43,6 @@ impl std::fmt::Debug for SigningKey {
     }
 }
 
-/// Signs the current content of a run in the file.
 pub(crate) fn sign(
     connection: &Connection,
     key: &SigningKey,

@@ -18,7 +18,6 @@ use crate::{NewEvent, Store, StoreError, Submission};
 
 /// The most jobs that are written in one commit, so that no caller waits for ever.
 const GROUP: usize = 256;
-/// The most runs whose state is kept in memory.
 const KEPT: usize = 4_096;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

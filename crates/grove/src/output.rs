@@ -29,7 +29,6 @@ pub(crate) struct CommandOutput {
     /// The outcome of writing so far; nothing is written to a stream that failed.
     data_written: WriteOutcome,
     notes_written: WriteOutcome,
-    /// True if marks of meaning become colours.
     has_coloured_data: bool,
     has_coloured_notes: bool,
     /// The width of lines on a terminal; elsewhere they are as long as they are.
@@ -214,7 +213,6 @@ impl CommandOutput {
         }
     }
 
-    /// Rendered diagnostics beside the data.
     pub(crate) fn diagnostics<'a>(&mut self, all: impl IntoIterator<Item = &'a Diagnostic>) {
         for diagnostic in all {
             self.diagnostic(diagnostic);
@@ -293,7 +291,6 @@ impl CommandOutput {
         matches!(self.data_written, WriteOutcome::Whole)
     }
 
-    /// Returns true if a person sits at a terminal.
     #[expect(clippy::unused_self, reason = "it is about where this output goes")]
     pub(crate) fn can_ask(&self) -> bool {
         io::stdin().is_terminal() && io::stderr().is_terminal()
@@ -469,7 +466,6 @@ pub(crate) fn columns(variables: &Variables) -> usize {
     set.or_else(terminal).unwrap_or(100).clamp(40, 400)
 }
 
-/// The columns and rows of the terminal that notes go to.
 pub(crate) fn notes_terminal(variables: &Variables) -> (usize, usize) {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
     let rows = size.map_or(0, |size| usize::from(size.ws_row));

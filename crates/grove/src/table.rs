@@ -10,7 +10,6 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
 use crate::colour::{ColourMeaning, marked, of_word};
 use crate::output::TableReader;
 
-/// Rows of cells under headings.
 pub(crate) struct Table {
     headings: Vec<&'static str>,
     rows: Vec<Vec<String>>,
@@ -128,7 +127,6 @@ impl Table {
         out
     }
 
-    /// A row in as many lines as its cells need.
     fn line(&self, row: &[String], widths: &[usize], is_heading: bool) -> String {
         let last = self.headings.len().saturating_sub(1);
         let cells: Vec<Vec<String>> = row

@@ -82,7 +82,6 @@ fn cuts_after(text: &str, start: usize) -> impl Iterator<Item = TextCut> + '_ {
     })
 }
 
-/// The costs of longer and longer cuts, each computed from the one before it.
 pub(crate) struct CutCosts<'a> {
     text: &'a str,
     style: CatalogStyle,

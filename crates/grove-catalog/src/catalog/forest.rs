@@ -25,14 +25,12 @@ pub(crate) const EVERYTHING: NodeId = 0;
 /// The fewest skills that a folder needs to be a group, and the fewest names that must share a word to make one.
 const FEWEST: usize = 5;
 
-/// The most children of a node that is not divided.
 const MOST: usize = 12;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ForestNodeKind<'a> {
     /// A skill, by its index in the snapshot; with children it is a branch.
     Skill(usize),
-    /// Skills that belong together.
     Group {
         /// The root they are in; none if they are from several.
         root: Option<usize>,

@@ -162,7 +162,6 @@ impl PageState {
     }
 }
 
-/// All steps, and the cost of each rung.
 pub(crate) struct Ladder {
     steps: Vec<LadderStep>,
     costs: Vec<usize>,
@@ -375,7 +374,6 @@ impl<'m, 'a> LadderBuilder<'m, 'a> {
         }
     }
 
-    /// Makes a closed entry name its members.
     fn name(&mut self, id: NodeId) {
         if self.sight.forms[id] == Some(EntryForm::Closed { named: false }) {
             self.sight.take(self.material, LadderStep::Name(id));
@@ -457,7 +455,6 @@ impl<'m, 'a> LadderBuilder<'m, 'a> {
     }
 }
 
-/// Returns the cost of an entry without the beginning of its location.
 pub(crate) fn entry_cost(
     material: &CatalogMaterial<'_>,
     sight: &PageState,
@@ -499,7 +496,6 @@ pub(crate) fn entry_text(
     }
 }
 
-/// Returns the number of the beginning that an entry's location has.
 pub(crate) fn prefix(material: &CatalogMaterial<'_>, id: NodeId, form: EntryForm) -> usize {
     match form {
         EntryForm::Skill(_) => material.text(id).prefix,

@@ -186,7 +186,6 @@ pub(super) fn of_nothing(
     report
 }
 
-/// Returns the treatment of a skill that is shown by the entry of a node: its own, or one above it.
 fn treatment(
     material: &CatalogMaterial<'_>,
     sight: &PageState,

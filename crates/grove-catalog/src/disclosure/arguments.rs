@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 
 use super::target::SkillCaller;
 
-/// The names of the skill's folder in a body.
 const FOLDER_VARIABLES: [&str; 3] = ["${GROVE_SKILL_DIR}", "${CLAUDE_SKILL_DIR}", "{baseDir}"];
 
 /// The label in front of the arguments if no placeholder took one of them.

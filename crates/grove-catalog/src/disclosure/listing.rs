@@ -15,9 +15,7 @@ use crate::snapshot::Snapshot;
 pub const MAX_CHILDREN: usize = 150;
 /// The most characters of a description in a list; activating the skill gives the whole.
 const MAX_DESCRIPTION: usize = 300;
-/// The most characters of all entries together.
 const MAX_ENTRY_CHARS: usize = 28_000;
-/// The most characters of the line about the entries that are not listed.
 const MAX_REST_CHARS: usize = 2_000;
 
 /// An entry of a list.

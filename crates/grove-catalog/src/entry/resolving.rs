@@ -40,7 +40,6 @@ pub(crate) trait Candidate {
 /// The rules that choose among several entries of a name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NameRules {
-    /// The treatment of equal names.
     pub(crate) same_name: SameNameRule,
     /// Set if a file that Grove wrote for a host gives way to its source, wherever the two are.
     pub(crate) sources_first: bool,

@@ -39,7 +39,6 @@ pub struct ListingOptions {
 }
 
 impl ListingOptions {
-    /// Returns the most that a list may cost at a host, in the units that the host counts.
     fn limit(&self, host: &Host) -> usize {
         let limit = host.budget.limit(self.window_tokens);
         limit.unwrap_or(usize::MAX)

@@ -108,7 +108,6 @@ impl Prompt {
         self.join();
     }
 
-    /// Removes the instructions that the base already has.
     fn leave_to(&mut self, base: &str) {
         let mut left_to_it = Vec::new();
         self.blocks.retain(|block| {
@@ -128,7 +127,6 @@ impl Prompt {
     }
 }
 
-/// Returns the text between the first and the last line of a block.
 fn inside(block: &str) -> Option<&str> {
     let (_, rest) = block.split_once('\n')?;
     Some(rest.trim_end().rsplit_once('\n')?.0)

@@ -20,7 +20,6 @@ const BODY_WORDS: usize = 64;
 const ALIKE: f32 = 0.45;
 /// The likeness from which two skills say the same.
 const SAME: f32 = 0.85;
-/// The most pairs that are named, the most alike first.
 const MAX_PAIRS: usize = 200;
 /// The most skills whose descriptions are queries in the search for broad skills.
 const ASKED: usize = 300;
@@ -235,7 +234,6 @@ fn named(mut stems: Vec<(u32, f32)>, index: &SearchIndex) -> Vec<String> {
     names
 }
 
-/// Returns the documents that share the most telling words of a document.
 fn candidates(
     index: &SearchIndex,
     document: u32,

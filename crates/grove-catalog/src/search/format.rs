@@ -111,7 +111,6 @@ pub(super) fn put_varint(out: &mut Vec<u8>, mut number: u32) {
     out.push(number as u8);
 }
 
-/// Removes a number from the start of some bytes, and returns it.
 pub(super) fn take_varint(bytes: &mut &[u8]) -> Option<u32> {
     let mut number = 0_u32;
     for shift in (0..35).step_by(7) {

@@ -148,7 +148,6 @@ impl SearchIndex {
         (at < self.head.words && self.letters(at) == Some(word)).then_some(at)
     }
 
-    /// Returns the number of a stem among all terms.
     pub(super) fn find_stem(&self, stem: &str) -> Option<u32> {
         let end = self.head.words.checked_add(self.head.stems)?;
         let at = self.first_not_before(self.head.words, end, stem);

@@ -239,7 +239,6 @@ fn why(
     Ok(reasons)
 }
 
-/// Returns the groups and branches above a skill.
 fn path(snapshot: &Snapshot, skill: usize) -> Vec<String> {
     let mut above: Vec<usize> = snapshot.tree.ancestors(skill).collect();
     above.reverse();

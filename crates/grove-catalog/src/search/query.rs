@@ -36,7 +36,6 @@ const MAX_COMPARED: u32 = 5_000;
 #[error("the index is damaged")]
 pub struct DamagedIndex;
 
-/// The terms of an index to search for, each with its worth.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct QueryTerms {
     /// The stems of typed words, each with the word as it was typed.
@@ -229,7 +228,6 @@ fn spelled_nearly(index: &SearchIndex, word: &str) -> Option<u32> {
     near.max_by_key(by_use).map(|(number, _)| number)
 }
 
-/// Returns the score of every document.
 pub(super) fn scores(
     index: &SearchIndex,
     wanted: &QueryTerms,

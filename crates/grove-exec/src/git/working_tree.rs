@@ -44,7 +44,6 @@ pub struct CapturedSubmodule {
     pub ignored: Option<Vec<u8>>,
 }
 
-/// The way in which a file of the repository comes into a working tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkOrCopy {
     Link,

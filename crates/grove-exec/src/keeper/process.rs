@@ -25,7 +25,6 @@ use crate::sandbox::{EnforcedRestriction, MOST_TASKS};
 const MOST_ENDING: Duration = Duration::from_secs(4);
 /// The interval at which a keeper checks its tree when nothing wakes it.
 const TICK: Duration = Duration::from_millis(200);
-/// The interval at which it counts the resources of its tree.
 const COUNTING: Duration = Duration::from_secs(1);
 /// The most bytes of an order; a longer text is no order.
 const MOST_ORDER: u64 = 8 << 20;

@@ -55,7 +55,6 @@ pub(super) static PROGRAM: Program = Program {
 };
 
 const KEY: &str = "GROVE_ENGINE_KEY";
-/// The variable for the token of the runtime's tools.
 const TOKEN: &str = "GROVE_BRIDGE_TOKEN";
 
 fn launch(task: &ProgramTask<'_>) -> ProgramLaunch {

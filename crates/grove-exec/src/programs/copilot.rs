@@ -191,7 +191,6 @@ fn failure(data: &Value) -> ModelFailure {
     }
 }
 
-/// The sum of the usage of all models that it asked.
 fn usage(left: &Value) -> Usage {
     let mut sum = Usage::default();
     let models = left["modelMetrics"].as_object().into_iter().flatten();

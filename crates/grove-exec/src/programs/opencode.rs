@@ -51,7 +51,6 @@ pub(super) static PROGRAM: Program = Program {
 };
 
 const KEY: &str = "GROVE_ENGINE_KEY";
-/// The name of the child's agent in its configuration.
 const AGENT: &str = "grove-child";
 
 fn launch(task: &ProgramTask<'_>) -> ProgramLaunch {

@@ -70,7 +70,6 @@ pub(super) fn follow<V: Visitor>(
     total.problems.extend(beyond);
 }
 
-/// A file that declares something below its folder.
 struct DeclaringFile {
     /// Its folder's path below the root; empty for the root's own file.
     path: String,
@@ -262,7 +261,6 @@ impl<V: Visitor> WalkWorker<'_, V> {
     }
 }
 
-/// The names to try, each once.
 fn wanted<'a>(
     below: &'a DeclaredFolders,
     inner: Option<&'a ChildrenFolder>,

@@ -52,7 +52,6 @@ pub struct WalkedFile<T> {
 #[derive(Debug)]
 pub enum WalkedContent<T> {
     Item(T),
-    /// Not read because of the candidate limit.
     NotRead,
     Refused(WalkTrouble),
 }
@@ -132,7 +131,6 @@ pub struct WalkResult<T> {
     /// Every file that was met before was met again as it was, and no other: nothing is listed then.
     pub unchanged: bool,
     pub found: Vec<WalkedFile<T>>,
-    /// Everything in the way, sorted by path.
     pub problems: Vec<WalkProblem>,
     pub limits: LimitsHit,
     pub ignore_files: Vec<IgnoreFile>,

@@ -25,7 +25,6 @@ pub(super) struct GroupListing {
     pub(super) skill_entry: Option<FileType>,
     /// Entries that are `SKILL.md` in another case.
     pub(super) wrong_case: Vec<String>,
-    /// Names that cannot be shown.
     pub(super) unprintable: Vec<String>,
     pub(super) ignore_files: Vec<&'static str>,
     pub(super) cut: bool,

@@ -209,7 +209,6 @@ pub fn walk<V: Visitor>(
 /// The probes that must be waiting before a second thread is worth its start.
 const HELPER_FROM: usize = 32;
 
-/// The groups still to be walked, level by level.
 struct PendingLevels {
     started: bool,
     folders_left: usize,
@@ -258,7 +257,6 @@ impl PendingLevels {
     }
 }
 
-/// The state that both threads see.
 struct SharedWalk<'a, V> {
     root: OwnedFd,
     /// The root's path, for the rare question of where a link leads.

@@ -41,7 +41,6 @@ pub struct AcceptedLayouts {
     pub declared: bool,
     /// Folders called `node_modules` are looked in like others.
     pub node_modules: bool,
-    /// The treatment of a skill file that is itself a link.
     pub linked_files: LinkedFiles,
     /// Ignore files of these names are collected from every folder walked.
     pub ignore_files: &'static [&'static str],

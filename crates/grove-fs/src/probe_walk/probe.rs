@@ -20,7 +20,6 @@ use super::{
 use crate::beneath;
 use crate::stamp::FileFacts;
 
-/// The names that one job probes.
 const CHUNK: usize = 256;
 
 /// A folder this small is never shared between threads.
@@ -178,7 +177,6 @@ impl<'a, V: Visitor> WalkWorker<'a, V> {
         }
     }
 
-    /// Tries the file `<child>/SKILL.md`.
     fn probe(&mut self, folder: &OwnedFd, group: &GroupFolder, child: ChildName<'_>) {
         let Ok(name) = child.name.to_str() else {
             return;
@@ -512,7 +510,6 @@ pub(super) enum ChildOutcome {
     InTheWay,
 }
 
-/// A file that was looked at, or opened at once and read.
 enum ProbedFile<T> {
     Looked(FileFacts),
     Read(ProbeResult<T>),

@@ -84,7 +84,6 @@ impl WalkQueue {
         }
     }
 
-    /// Queues a level of groups, to be opened in their order.
     pub(super) fn start_level(&self, groups: Vec<GroupFolder>) {
         let mut state = self.lock();
         state.cost += groups.len() * OPEN_COSTS;
@@ -136,7 +135,6 @@ impl WalkQueue {
         }
     }
 
-    /// Lets the helper go.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();

@@ -16,7 +16,6 @@ use super::{
 use crate::beneath;
 use crate::stamp::FileFacts;
 
-/// The files that a thread takes at a time.
 const CHUNK: usize = 64;
 
 pub(super) struct ProbeResult<T> {

@@ -34,7 +34,6 @@ pub struct RememberedChange {
     pub files: usize,
 }
 
-/// The reasons for not taking a change back.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
     #[error("{} was changed since", .0.display())]
@@ -45,7 +44,6 @@ pub enum UndoError {
     Fs(#[from] FsError),
 }
 
-/// The changes that are remembered, the last first.
 pub fn remembered(state: &Path) -> Result<Vec<RememberedChange>, UndoError> {
     let folder = state.join(super::FOLDER);
     let mut all = Vec::new();
@@ -118,7 +116,6 @@ impl UndoableChange {
         &self.record.command
     }
 
-    /// The time since it was made, or undone.
     pub fn age(&self) -> Duration {
         age(&self.file)
     }
@@ -282,7 +279,6 @@ impl ChangedPath<'_> {
     }
 }
 
-/// The time since a record was written.
 fn age(file: &Path) -> Duration {
     let facts = std::fs::metadata(file);
     let written = facts.and_then(|facts| facts.modified());

@@ -6,7 +6,6 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
-/// Wakes a waiting thread from any other.
 #[derive(Debug)]
 pub struct Bell {
     counter: OwnedFd,

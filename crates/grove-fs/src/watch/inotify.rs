@@ -48,7 +48,6 @@ const MAX_SIGHTINGS: usize = 4_096;
 /// The pause between portions of events that mean nothing, since some watched folders are shared by all users.
 const AFTER_NOISE: Duration = Duration::from_millis(20);
 
-/// A watcher of folders through inotify.
 #[derive(Debug)]
 pub struct Inotify {
     bell: Arc<Bell>,

@@ -21,7 +21,6 @@ use std::time::Duration;
 
 pub use bell::Bell;
 
-/// Notices changes in folders.
 pub trait ChangeWatcher: Debug + Send {
     /// Watches exactly these folders from now on.
     fn watch(&mut self, wanted: &WatchedFolders) -> WatchCoverage;
@@ -115,25 +114,21 @@ impl WatchedFolders {
     }
 }
 
-/// Something that seems to have happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchEvent {
     pub path: PathBuf,
     pub change: ChangeKind,
 }
 
-/// The kind of change that seems to have happened at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeKind {
     Appeared,
-    /// It was removed, or moved away.
     Gone,
     Written,
     /// More happened than the kernel could note down; the path says nothing.
     Overflow,
 }
 
-/// The result of watching the wanted folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchCoverage {
     /// Folders that were not watched before: what happened in them until now was not noticed.
@@ -150,15 +145,11 @@ pub struct WatchGap {
     pub first: PathBuf,
 }
 
-/// The reasons why changes can go unnoticed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GapReason {
-    /// There is nothing that notices changes.
     NoWatcher(String),
-    /// The system or the caller gives no more watches.
     OutOfWatches,
     FileSystem(&'static str),
-    /// The folder cannot be watched.
     Refused(String),
 }
 

@@ -7,7 +7,6 @@ use crate::error::prefix;
 use crate::request::{MessageBlock, ModelRequest, Role};
 use crate::wire::ModelApi;
 
-/// The bytes of a text that are shown beside another.
 const SHOWN: usize = 60;
 
 #[derive(Debug, Clone, PartialEq)]

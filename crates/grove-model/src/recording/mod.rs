@@ -22,7 +22,6 @@ use crate::answer::ModelAnswer;
 use crate::error::ModelError;
 use crate::request::{ModelRequest, canonical};
 
-/// The format that the first line of a recording names.
 const FORMAT: &str = "grove.recording/1";
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,7 +49,6 @@ enum ExchangeOutcome {
     Error(ModelError),
 }
 
-/// The reason for which a recording has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "why", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ReplayError {

@@ -25,7 +25,6 @@ pub enum ConfigHost {
     OpenCode,
 }
 
-/// The people for whom the server is entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConfigScope {
     User,

@@ -184,7 +184,6 @@ impl<'a> SkillSet<'a> {
         Ok(())
     }
 
-    /// The addresses of skills that are there and cannot be used.
     pub(super) fn held(&self) -> BTreeSet<String> {
         let skills = self.snapshot.skills.iter();
         skills

@@ -28,7 +28,6 @@ pub(super) struct ExportTarget {
     skills: String,
     files: BTreeMap<String, PlannedFile>,
     agent_files: Vec<String>,
-    /// The paths of skills' files by their folders.
     skill_files: BTreeMap<String, Vec<String>>,
 }
 

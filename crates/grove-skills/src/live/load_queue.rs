@@ -34,9 +34,7 @@ struct LoadState {
     done: u64,
     /// The number of the latest load that a caller waits for.
     asked: u64,
-    /// The number of publications so far.
     sequence: u64,
-    /// The time of the last publication.
     published: Instant,
     remembered: VecDeque<(u64, Vec<ReloadCause>)>,
     stopping: bool,
@@ -180,7 +178,6 @@ impl LoadQueue {
         self.library.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the thread to end.
     pub(super) fn stop(&self) {
         self.state().stopping = true;
         self.ring();

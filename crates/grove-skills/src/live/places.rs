@@ -23,14 +23,12 @@ use crate::request::DiscoveryView;
 use crate::settings::{PROJECT_FILE, user_file};
 use crate::trusting;
 
-/// The places that a library looks in, and those that tell it how.
 #[derive(Debug, Default)]
 pub(super) struct WatchedPlaces {
     roots: Vec<PathBuf>,
     settings: Vec<PathBuf>,
     grants: Option<PathBuf>,
     package_folders: Vec<PathBuf>,
-    /// The folders in which agents and chains were looked for.
     folders: Vec<PathBuf>,
     /// Files that agents, chains, settings or packages name.
     named: Vec<PathBuf>,

@@ -69,7 +69,6 @@ impl ManageError {
         })
     }
 
-    /// Something else is at the place of a new file.
     pub(super) fn file_exists(file: &Path) -> Self {
         let file = file.display();
         Self::refused(format!("{file} already exists with other content"))

@@ -15,7 +15,6 @@ use serde_json::Value;
 
 use super::{ChangeReport, ManageError, Manager};
 
-/// The agent that a command about overrides means.
 struct OverrideTarget {
     name: String,
     key: String,

@@ -17,7 +17,6 @@ pub(super) struct WritePlace {
     /// The path as people know it.
     path: PathBuf,
     home: WriteBase,
-    /// The recording that keeps the file before it is changed.
     recording: Arc<UndoRecording>,
 }
 

@@ -35,7 +35,6 @@ pub(super) struct PackageSearch {
     manifests: BTreeMap<PathBuf, Option<Arc<[u8]>>>,
 }
 
-/// The folder in which packages lie, and the rules for them.
 #[derive(Clone, Copy)]
 pub(super) struct PackagePlace<'a> {
     /// The folder relative to which they are opened.
@@ -327,7 +326,6 @@ impl PackageSearch {
         })
     }
 
-    /// A package of a project's settings, which must lie in the project.
     fn named_by_project(&mut self, place: &PackagePlace<'_>, package: &NamedPackage) {
         let Some(below) = below_project(package) else {
             let message = format!(

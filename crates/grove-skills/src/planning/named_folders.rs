@@ -23,7 +23,6 @@ use crate::project::{FolderTrust, Project};
 use crate::world::World;
 
 impl RootPlan {
-    /// The folders that settings name, for Grove itself.
     pub(super) fn named_folders(&mut self, all: &[&NamedSkills], world: &World) {
         let (environment, project) = (&world.environment, &world.project);
         for named in all {

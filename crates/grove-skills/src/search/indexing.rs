@@ -17,7 +17,6 @@ pub(super) struct MadeIndex {
     pub(super) changed: Vec<PathBuf>,
 }
 
-/// Makes the index of a snapshot; what an older one knows is taken from there.
 pub(super) fn make(discovery: &Discovery, older: Option<&SearchIndex>) -> MadeIndex {
     let snapshot = &discovery.snapshot;
     let known: HashMap<u128, u32> = older.map_or_else(HashMap::new, |index| {

@@ -84,7 +84,6 @@ pub struct ReviewItem {
     pub findings: Vec<String>,
 }
 
-/// The facts about one file or other entry that was seen.
 #[derive(Debug, Default)]
 struct SurveyedFile {
     /// The digest of its bytes, as they were read of a file that counts.

@@ -107,7 +107,6 @@ const SKILL: FieldFunctions = FieldFunctions {
 };
 
 impl FieldFunctions {
-    /// Refuses a name that causes a finding.
     fn require_name(&self, before: &str, after: &str) -> Result<(), ComposeRefusal> {
         self.require_no_worse(&self.count(before), after, "name")
     }

@@ -333,7 +333,6 @@ pub(crate) trait WordChoice: Copy + PartialEq + Serialize + 'static {
     }
 }
 
-/// One of a few words, or nothing.
 pub(super) struct OneOf<T>(PhantomData<T>);
 
 impl<T: WordChoice> FieldKind for OneOf<T> {

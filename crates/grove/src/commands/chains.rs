@@ -136,7 +136,6 @@ fn details(step: &ChainStep) -> Vec<(String, String)> {
     all
 }
 
-/// A step as one line: who, how, and the start of the task.
 fn step_line(step: &ChainStep) -> String {
     let tasks = step.tasks().iter().map(|task| {
         let times = task.count.map_or_else(String::new, |n| format!(" ×{n}"));

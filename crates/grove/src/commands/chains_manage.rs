@@ -93,7 +93,6 @@ pub(super) fn run(
     Ok(0)
 }
 
-/// Steps as JSON, typed or in a file.
 fn parsed(environment: &Environment, steps: &str) -> Result<Value, CommandError> {
     let text = if steps.trim_start().starts_with(['[', '{']) {
         steps.to_owned()

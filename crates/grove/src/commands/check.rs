@@ -149,7 +149,6 @@ fn labels(snapshot: &Snapshot, checked: CheckedKinds) -> BTreeSet<&str> {
     roots.into_iter().map(|root| root.label.as_str()).collect()
 }
 
-/// Findings about roots, limits and settings.
 fn of_world(discovered: &DiscoveredLibrary, checked: CheckedKinds) -> Vec<Diagnostic> {
     let snapshot = &discovered.snapshot;
     let twins = discovered.sources.skills.all_twins(snapshot);
@@ -315,7 +314,6 @@ fn print_states<E: Entry>(entries: Entries<'_, E>, noun: &str, out: &mut Command
     ));
 }
 
-/// The findings that are wanted, by the filters that were typed.
 struct FindingSelection<'a> {
     only: &'a FindingFilter,
     severity: Option<Severity>,
@@ -416,7 +414,6 @@ fn print_by_kind(
     }
 }
 
-/// Returns the number of findings about skills that need attention.
 pub(super) fn count_findings(snapshot: &Snapshot) -> usize {
     let of_skills = snapshot.skills.iter().flat_map(Skill::all_diagnostics);
     snapshot

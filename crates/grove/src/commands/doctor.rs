@@ -190,7 +190,6 @@ impl OtherFindings {
     }
 }
 
-/// A package and how many places of each kind it gives.
 fn package_json(package: &Package) -> Value {
     let count = |kind: EntryKind| {
         let given = package.given.iter();

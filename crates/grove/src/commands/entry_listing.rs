@@ -121,7 +121,6 @@ pub(super) struct CountJson {
     pub(super) states: StateCounts,
 }
 
-/// Counts entries by source, strongest first.
 pub(super) fn counts<E: Entry>(entries: Entries<'_, E>) -> Vec<CountJson> {
     let counts = report::count_sources(entries).into_iter();
     let all = counts.map(|(source, states)| CountJson {

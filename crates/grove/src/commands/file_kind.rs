@@ -62,7 +62,6 @@ impl FileKind {
         Self::Skill
     }
 
-    /// The word for people and JSON.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Skill => "skill",
@@ -82,7 +81,6 @@ impl FileKind {
         }
     }
 
-    /// All findings about a file, as its author should see them.
     pub(super) fn findings(self, file: &Path, bytes: &[u8], limit: u64) -> Vec<Diagnostic> {
         match self {
             Self::Skill => {

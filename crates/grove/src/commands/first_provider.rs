@@ -19,7 +19,6 @@ models = [{ id = "small", context = 32000, input = 0.5, output = 1.5 }]
 model = "local/small"
 "#;
 
-/// Prints the example with the file that it belongs into.
 pub(super) fn print(environment: &Environment, out: &mut CommandOutput) {
     let file = environment.config.join("config.toml");
     out.line("");

@@ -15,18 +15,15 @@ use serde::Serialize;
 use super::check::count_findings;
 use super::{DiscoveredLibrary, cost};
 
-/// The part of a skill that a model is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SkillVisibility {
     Whole,
-    /// Its name and a part of its description.
     Shortened,
     NameOnly,
     /// Nothing: the list is full, or something else leads to it.
     NotShown,
 }
 
-/// The view of one host, or of Grove itself, of the skills and agents here.
 pub(super) struct HostView {
     /// Its name on the command line; `grove` for Grove itself.
     pub(super) name: String,
@@ -53,7 +50,6 @@ pub(super) struct ViewCounts {
     pub(super) tokens: usize,
     /// Agents that can be used; none where the host's agents are not known.
     pub(super) agents: Option<usize>,
-    /// Findings about skills that need attention.
     pub(super) problems: usize,
 }
 

@@ -96,7 +96,6 @@ pub(super) fn run(
     Ok(code)
 }
 
-/// The project around the working folder.
 #[derive(Serialize)]
 struct FoundProject {
     folder: Option<std::path::PathBuf>,

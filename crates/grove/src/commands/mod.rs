@@ -385,7 +385,6 @@ impl DiscoveredLibrary {
     }
 }
 
-/// Looks at skills as asked.
 pub(crate) fn discover(
     environment: Environment,
     discovery: &DiscoveryArgs,
@@ -460,7 +459,6 @@ pub(crate) fn cost(text: &str) -> (usize, usize) {
     (text.chars().count(), crate::tokens::count(text))
 }
 
-/// Returns the cost of a text for a model, as a line beside it.
 pub(crate) fn cost_note(text: &str) -> String {
     let (chars, tokens) = cost(text);
     let (chars, tokens) = (counted(chars, "character"), counted(tokens, "token"));

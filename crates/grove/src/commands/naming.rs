@@ -79,7 +79,6 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The error if no skill bears a name: what is near, or that it was not read.
 pub(super) fn unknown(snapshot: &Snapshot, name: &str, near: &[String]) -> CommandError {
     if let Some(reason) = address::unread(snapshot, name) {
         return CommandError::finding(reason.message).hint(reason.fix);

@@ -148,7 +148,6 @@ impl ConversationCommand<'_> {
     }
 }
 
-/// An error as a person or a model can act on it.
 pub(super) fn explain(
     error: DisclosureError,
     verb: &str,
@@ -264,7 +263,6 @@ fn refused(
     }
 }
 
-/// Entries that take another's place.
 fn children_json(children: &[ListedChild]) -> Vec<Value> {
     let one = |child: &ListedChild| {
         json!({

@@ -12,7 +12,6 @@ use crate::json::{DiagnosticJson, EntryJson, SnapshotJson};
 use crate::output::{CommandOutput, page};
 use crate::tokens;
 
-/// Refuses words that are no states.
 pub(super) fn require_known(states: &[String]) -> Result<(), CommandError> {
     let known = |word: &str| EntryState::ALL.iter().any(|state| is(*state, word));
     let Some(unknown) = states.iter().find(|word| !known(word)) else {

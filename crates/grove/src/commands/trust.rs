@@ -146,7 +146,6 @@ fn print_review(review: &TrustReview, environment: &Environment, out: &mut Comma
 
 /// The longest part of a difference, or of a new file, that is shown.
 const MAX_LINES: usize = 200;
-/// The lines of all new files together that are shown.
 const MAX_NEW_LINES: usize = 1_000;
 const MAX_LINE: usize = 500;
 

@@ -24,7 +24,6 @@ macro_rules! sample {
     };
 }
 
-/// The files of the sample, by their paths below its folder.
 const FILES: [(&str, &str); 11] = sample![
     "degrees/.agents/skills/checking/SKILL.md",
     "degrees/.agents/skills/shell-style/SKILL.md",

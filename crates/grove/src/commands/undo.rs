@@ -194,7 +194,6 @@ fn list(environment: &Environment, json: bool, out: &mut CommandOutput) -> Outco
     Ok(0)
 }
 
-/// The time since a change, for people.
 fn ago(age: Duration) -> String {
     let minutes = age.as_secs() / 60;
     let (count, unit) = match minutes {

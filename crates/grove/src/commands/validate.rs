@@ -31,7 +31,6 @@ struct CheckedFile {
 }
 
 impl CheckedFile {
-    /// A finding about something that is no file that could be read.
     fn finding(path: &Path, finding: Diagnostic) -> Self {
         Self {
             file: path.to_path_buf(),

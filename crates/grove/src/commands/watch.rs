@@ -14,7 +14,6 @@ use crate::args::DiscoveryArgs;
 use crate::json::{DiagnosticJson, count_states};
 use crate::output::{self, CommandOutput};
 
-/// The time between two checks that the output still has a reader.
 const READER_CHECK: Duration = Duration::from_millis(500);
 
 pub(super) fn run(

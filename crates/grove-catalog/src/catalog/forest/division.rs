@@ -13,7 +13,6 @@ use super::{FEWEST, Forest, ForestNodeKind, MOST, NodeId, group};
 use crate::catalog::cut::shorten;
 use crate::catalog::style::shown_name;
 
-/// The most characters of a name in the name of a range.
 const LONGEST_IN_RANGE: usize = 24;
 
 impl<'a> Forest<'a> {

@@ -13,7 +13,6 @@ use super::NodeId;
 /// The most words of one name that are used, so that no name makes groups in groups without end.
 const MOST_WORDS: usize = 8;
 
-/// The words of names by the numbers of their nodes.
 #[derive(Debug)]
 pub(super) struct NameWords<'a> {
     texts: Vec<Cow<'a, str>>,

@@ -7,7 +7,6 @@ use crate::diagnostic::Diagnostic;
 use crate::skill::fields::parse_boolean;
 use crate::yaml::{self, YamlEntry, YamlNode, YamlValue, key};
 
-/// Keys translated into Grove's, and the parts that cannot be translated.
 #[derive(Default)]
 pub(super) struct TranslatedKeys {
     pub(super) native: Vec<YamlEntry>,

@@ -41,12 +41,10 @@ pub(super) struct FollowedRun<'a> {
     pub(super) timeout: Option<u64>,
 }
 
-/// The reason why a run is not followed any more.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FollowEnd {
     Over,
     TimeUp,
-    /// A person at the terminal left it.
     Detached,
     Terminated,
     HungUp,

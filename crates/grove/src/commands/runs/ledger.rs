@@ -14,7 +14,6 @@ use crate::output::CommandOutput;
 const MOST_PRINTED: usize = 8;
 const MOST_OF_LINE: usize = 300;
 
-/// Prints the ledger of a run, or the key with which ledgers are signed.
 pub(super) fn show(runs: &RunJournal, arguments: &LedgerArgs, out: &mut CommandOutput) -> Outcome {
     let Some(given) = &arguments.run else {
         let key = runs.ledger_key()?;

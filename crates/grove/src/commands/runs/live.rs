@@ -82,7 +82,6 @@ impl<'a> LiveView<'a> {
         self.keys.is_some()
     }
 
-    /// Takes note that something happened.
     pub(super) fn changed(&mut self) {
         self.is_stale = true;
     }

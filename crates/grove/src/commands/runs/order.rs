@@ -16,7 +16,6 @@ use crate::commands::input_text;
 
 const MAX_REQUEST: u64 = 4 << 20;
 
-/// Reads an order from what was typed, and from the files that it names.
 pub(super) fn order(
     environment: &Environment,
     arguments: &RunArgs,

@@ -20,7 +20,6 @@ pub(super) struct TypedSteps {
     pub(super) task: String,
 }
 
-/// Returns true if a word stands between steps or tasks.
 pub(super) fn is_joint(word: &str) -> bool {
     THEN.contains(&word) || AND.contains(&word)
 }

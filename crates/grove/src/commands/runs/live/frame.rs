@@ -25,7 +25,6 @@ pub(super) struct FrameSize {
     pub(super) rows: usize,
 }
 
-/// The lines below the runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FrameFooter<'a> {
     pub(super) hint: &'a str,

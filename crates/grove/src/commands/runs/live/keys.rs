@@ -51,7 +51,6 @@ impl TerminalKeys {
         })
     }
 
-    /// The keys that were struck since the last time.
     pub(super) fn struck(&mut self) -> Vec<PressedKey> {
         let mut sources = [PollFd::new(&self.input, PollFlags::IN)];
         let at_once = Timespec {

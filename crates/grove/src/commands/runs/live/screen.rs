@@ -3,7 +3,6 @@
 use super::line::FrameLine;
 use crate::output::CommandOutput;
 
-/// The lines that a frame left on the terminal.
 #[derive(Debug, Default)]
 pub(super) struct FrameScreen {
     lines: Vec<FrameLine>,

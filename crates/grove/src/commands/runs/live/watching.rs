@@ -16,7 +16,6 @@ use grove_engine::RunJournal;
 
 /// Runs that are shown at a time; the number of the others is shown.
 const MOST: usize = 24;
-/// The most runs that were over before the view began.
 const NEWEST: usize = 5;
 
 const MANNER: ViewOptions = ViewOptions {
