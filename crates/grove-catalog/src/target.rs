@@ -17,7 +17,7 @@ pub enum ChangeTarget {
     /// This one, by index.
     One(usize),
     /// No match, with names that are spelled nearly so.
-    Nobody(Vec<String>),
+    Unknown(Vec<String>),
     /// It came from elsewhere, so its file is not changed. By index.
     ReadOnly(usize),
     /// There is one in each scope, and no scope was given.
@@ -55,7 +55,7 @@ impl<'a, E: Entry> Entries<'a, E> {
         let named = self.named(query);
         let Some(first) = named.first().copied() else {
             let names = self.all.iter().map(Entry::name);
-            return ChangeTarget::Nobody(near_names(names, query));
+            return ChangeTarget::Unknown(near_names(names, query));
         };
         let own: Vec<usize> = named
             .into_iter()
@@ -174,7 +174,7 @@ mod tests {
                 &[(RootSource::User, "reviewer")],
                 "revewer",
                 None,
-                ChangeTarget::Nobody(near),
+                ChangeTarget::Unknown(near),
             ),
         ] {
             assert_eq!(

@@ -424,7 +424,7 @@ pub(crate) const FIELDS: &[RequestField] = &[
         &[],
         Form::Flag,
         false,
-        "has no effect: nobody is asked before a run starts",
+        "has no effect: no question is asked before a run starts",
     ),
     field(
         "share",

@@ -35,7 +35,7 @@ const MOST_SESSIONS: usize = 256;
 const MOST_CONNECTIONS: usize = 128;
 /// The time for which a conversation without messages is remembered.
 const SESSION_IDLE: Duration = Duration::from_hours(1);
-/// How long a client that has shown the token may take to say what it wants next.
+/// The time in which a client that has shown the token has to say what it wants next.
 const HEADER_WAIT: Duration = Duration::from_secs(10);
 
 /// The address to listen on, and the token that clients need.

@@ -139,7 +139,7 @@ pub(crate) async fn answer(
     let begun = Instant::now();
     let entered = RunningCall::new(under_way, &context.id);
     let calling = Arc::clone(engine);
-    // What was begun is finished, whether or not anybody still listens: a run that was submitted has to be known by name.
+    // What was begun is finished, even if no client listens any more: a run that was submitted has to be known by name.
     let called = blocking(move || calling.subagent(&call)).await?;
     let awaited = match called {
         Ok(Called::Done(answer)) => return Ok(into_result(answer)),

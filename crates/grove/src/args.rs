@@ -36,12 +36,12 @@ pub(crate) use skills::{ManageSkills, SkillFields};
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<CliCommand>,
-    /// For `grove` alone.
+    /// The arguments of `grove` without a command.
     #[command(flatten)]
     pub(crate) discovery: DiscoveryArgs,
 }
 
-/// Where to look and how to print; on every command that looks at skills.
+/// The arguments of every command that discovers skills.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct DiscoveryArgs {
     /// Look in exactly this folder, as a trusted user root, and nowhere else (repeatable)
@@ -53,7 +53,7 @@ pub(crate) struct DiscoveryArgs {
     /// Lift the limits on how many skills are read and offered
     #[arg(long)]
     pub(crate) all: bool,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -114,7 +114,7 @@ pub(crate) enum CliCommand {
         /// Print findings as annotations for GitHub Actions
         #[arg(long, conflicts_with = "json")]
         github: bool,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -130,7 +130,7 @@ pub(crate) enum CliCommand {
         /// Withdraw the approval of a command or program instead, named by the beginning of its digest
         #[arg(long, value_name = "DIGEST", conflicts_with = "folder")]
         approval: Option<String>,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -140,7 +140,7 @@ pub(crate) enum CliCommand {
     Redo(RedoArgs),
     /// List the known hosts, where they look for skills and what they may spend on them
     Hosts {
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -149,7 +149,7 @@ pub(crate) enum CliCommand {
         /// Run one tiny turn with each installed engine against a stand-in for a model
         #[arg(long = "try")]
         try_each: bool,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -165,13 +165,13 @@ pub(crate) enum CliCommand {
     },
     /// Show the settings in force and where each one comes from
     Config {
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
     /// Print a completion script
     Completions {
-        /// The shell
+        /// The shell that reads the script
         shell: clap_complete::Shell,
     },
     /// Behave exactly like the reference library of the Agent Skills standard (needs the build feature `reference`)
@@ -184,12 +184,12 @@ pub(crate) enum CliCommand {
     /// Print a generated reference page as Markdown
     #[command(hide = true)]
     Manual {
-        /// The page
+        /// The reference page to print
         page: ManualPage,
     },
 }
 
-/// What is checked.
+/// The arguments of `grove check`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CheckArgs {
     /// Files and folders to check strictly; without any, everything Grove finds is checked
@@ -204,7 +204,7 @@ pub(crate) struct CheckArgs {
     pub(crate) only: FindingFilter,
 }
 
-/// Where and how much is tried.
+/// The arguments of `grove try`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TryArgs {
     /// Use this folder, which must not exist yet [default: a new temporary folder]
@@ -215,7 +215,7 @@ pub(crate) struct TryArgs {
     pub(crate) files_only: bool,
 }
 
-/// What is asked of a catalog.
+/// The arguments of `grove catalog`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CatalogArgs {
     #[command(flatten)]
@@ -261,9 +261,9 @@ pub(crate) struct CatalogArgs {
 pub(crate) enum StyleArg {
     /// `<available_skills>` with one `<skill>` per line
     Xml,
-    /// A list
+    /// A list in Markdown
     Markdown,
-    /// One object
+    /// One object in JSON
     Json,
     /// One line per skill without locations, for a program that opens skills by name
     Names,
@@ -339,7 +339,7 @@ pub(crate) enum SkillsCommand {
     Manage(ManageSkills),
 }
 
-/// Which findings are wanted. With any of these filters every finding is shown on its own.
+/// The choice of findings. With any of these filters every finding is shown on its own.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FindingFilter {
     /// Only findings with this code (repeatable)
@@ -359,7 +359,7 @@ pub(crate) struct FindingFilter {
     pub(crate) github: bool,
 }
 
-/// What is asked of a prompt.
+/// The arguments of `grove prompt`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PromptArgs {
     /// The agent's name, alias, id, or id@root
@@ -386,12 +386,12 @@ pub(crate) struct PromptArgs {
     /// Show each part with its cost, digest and file instead of the text
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What is asked of a search.
+/// The arguments of `grove skills search`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SearchArgs {
     /// A task in plain words, keywords, a name or an id
@@ -419,7 +419,7 @@ fn limit(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Where to look and what to remember; on every command of a conversation with the catalog.
+/// The arguments of every command of a conversation with the catalog.
 ///
 /// There is no other host's view here: what is given is Grove's own.
 #[derive(Debug, Clone, Default, Args)]
@@ -433,13 +433,13 @@ pub(crate) struct ConversationArgs {
     /// Lift the limits on how many skills are read and offered
     #[arg(long)]
     pub(crate) all: bool,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 impl ConversationArgs {
-    /// Where to look.
+    /// Returns the arguments with which skills are discovered.
     pub(crate) fn discovery_args(&self) -> DiscoveryArgs {
         DiscoveryArgs {
             roots: self.roots.clone(),
@@ -450,7 +450,7 @@ impl ConversationArgs {
     }
 }
 
-/// How skills are served over MCP.
+/// The arguments of `grove mcp`.
 #[derive(Debug, Clone, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct McpArgs {
@@ -484,10 +484,10 @@ pub(crate) enum McpCommand {
     },
 }
 
-/// Where the server is entered.
+/// The host into whose configuration the server is entered.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct McpEntryArgs {
-    /// The host
+    /// The host to configure
     #[arg(long, value_enum)]
     pub(crate) host: McpHost,
     /// For you in every project, or for everyone in this one
@@ -503,13 +503,13 @@ pub(crate) struct McpEntryArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum McpHost {
-    /// Claude Code
+    /// Claude Code, by Anthropic
     Claude,
-    /// Codex
+    /// Codex CLI, by OpenAI
     Codex,
-    /// Copilot CLI
+    /// Copilot CLI, by GitHub
     Copilot,
-    /// Gemini CLI
+    /// Gemini CLI, by Google
     Gemini,
     #[value(name = "opencode", help = "OpenCode")]
     OpenCode,
@@ -548,7 +548,7 @@ pub(crate) struct TrustArgs {
     /// List what is trusted
     #[arg(long, conflicts_with_all = ["folder", "follow", "yes", "dry_run"])]
     pub(crate) list: bool,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -564,7 +564,7 @@ pub(crate) struct UndoArgs {
     /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -574,7 +574,7 @@ pub(crate) struct RedoArgs {
     /// Print the files that would be changed again and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,4 +1,4 @@
-//! The `grove` command.
+//! The program `grove`: reads its arguments and runs a command.
 
 mod agent_fields;
 mod args;

@@ -265,11 +265,11 @@ fn advice(
         let bears = |skill: &Skill| is_named(snapshot, skill, std::slice::from_ref(*name));
         !snapshot.skills.iter().any(bears)
     });
-    let nobody: Vec<String> = pinned.cloned().collect();
-    if !nobody.is_empty() {
+    let missing: Vec<String> = pinned.cloned().collect();
+    if !missing.is_empty() {
         advice.push(format!(
             "no skills have these names from `catalog.pinned`: {}",
-            first_names(&nobody)
+            first_names(&missing)
         ));
     }
     let untold = snapshot

@@ -66,7 +66,7 @@ impl Prompt {
                 ));
             }
             (PromptMode::Append, None) => {
-                let message = "`systemPromptMode: append`: this comes after the prompt of whoever runs the agent, which was not given";
+                let message = "`systemPromptMode: append`: this comes after the prompt of the program that runs the agent, which was not given";
                 let finding = Diagnostic::new(Code::PromptPartial, message);
                 self.warnings.push(finding.in_file(own.file));
             }

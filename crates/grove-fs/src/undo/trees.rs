@@ -26,7 +26,7 @@ impl UndoRecording {
                 _ => spot.remove_it().map(|()| true)?,
             };
             if !is_gone {
-                let error = std::io::Error::other("somebody else changed it just now");
+                let error = std::io::Error::other("another program changed it just now");
                 return Err(FsError::new("remove", path, error));
             }
         }

@@ -131,7 +131,7 @@ impl ComparedConversation {
 
     pub(super) fn difference(&self, recorded: &Self) -> String {
         if self.api != recorded.api {
-            return "nobody asked by this interface".to_owned();
+            return "no request of this interface was recorded".to_owned();
         }
         let names = ["the system text", "the first message"];
         for ((name, now), then) in names.iter().zip(&self.told).zip(&recorded.told) {

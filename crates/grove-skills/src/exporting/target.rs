@@ -347,7 +347,7 @@ impl ExportTarget {
                 match atomic::replace_with_mode(&place, &before, &planned.bytes, mode)? {
                     ReplaceOutcome::Done => Ok(()),
                     ReplaceOutcome::Changed => {
-                        let error = std::io::Error::other("somebody else changed it just now");
+                        let error = std::io::Error::other("another program changed it just now");
                         Err(FsError::new("write", place.path(), error))
                     }
                 }

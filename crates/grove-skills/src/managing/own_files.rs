@@ -35,7 +35,7 @@ impl<'a, E: ManagedEntry> OwnFiles<'a, E> {
         let refused = |message: String| ManageError::refused(message);
         let at = match self.found.target(query, scope) {
             ChangeTarget::One(at) => at,
-            ChangeTarget::Nobody(near) => return Err(ManageError::not_found(noun, query, &near)),
+            ChangeTarget::Unknown(near) => return Err(ManageError::not_found(noun, query, &near)),
             ChangeTarget::ReadOnly(at) => return Err(self.read_only(query, at)),
             ChangeTarget::BothScopes(files) => {
                 let files: Vec<String> = files.iter().map(|it| it.display().to_string()).collect();

@@ -1,4 +1,4 @@
-//! `grove agents …`.
+//! The arguments of `grove agents …`.
 
 use std::path::PathBuf;
 
@@ -12,13 +12,13 @@ pub(crate) enum AgentsCommand {
     List {
         #[command(flatten)]
         discovery: AgentDiscoveryArgs,
-        /// Whose agents to list; those of Grove and of packages are always listed
+        /// List your agents, the project's or both; those of Grove and of packages are always listed
         #[arg(long, value_enum, default_value_t = AgentScopeArg::Both, conflicts_with = "agents_dirs")]
         scope: AgentScopeArg,
         /// List what another host would see, by its rules
         #[arg(long, value_name = "HOST", conflicts_with = "agents_dirs")]
         host: Option<String>,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -28,11 +28,11 @@ pub(crate) enum AgentsCommand {
         name: String,
         #[command(flatten)]
         discovery: AgentDiscoveryArgs,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Create an agent
+    /// Create an agent and its file
     Create {
         /// Its name; characters that a file name cannot have are left out
         name: String,
@@ -44,10 +44,10 @@ pub(crate) enum AgentsCommand {
         package: Option<String>,
         #[command(flatten)]
         asked: TypedFields,
-        /// Whose it will be
+        /// Make it yours, or the project's
         #[arg(long, value_enum, default_value_t = OwnScope::User)]
         scope: OwnScope,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -80,7 +80,7 @@ pub(crate) enum AgentsCommand {
     Export(Box<ExportArgs>),
 }
 
-/// Whose file is meant, and by what name.
+/// The name of an agent or a skill, and its owner.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct NamedArgs {
     /// Its name, or id@root
@@ -89,7 +89,7 @@ pub(crate) struct NamedArgs {
     pub(crate) whose: OwnerArgs,
 }
 
-/// What is deleted.
+/// The arguments of every command that deletes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DeleteArgs {
     #[command(flatten)]
@@ -104,7 +104,7 @@ pub(crate) struct DeleteArgs {
 pub(crate) struct RenameArgs {
     /// Its name, or id@root
     pub(crate) name: String,
-    /// The new name
+    /// The name that it gets
     pub(crate) to: String,
     /// The new package; empty for none
     #[arg(long, value_name = "NAME")]
@@ -113,13 +113,13 @@ pub(crate) struct RenameArgs {
     pub(crate) whose: OwnerArgs,
 }
 
-/// Whose file is meant.
+/// The owner of the file that is meant.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OwnerArgs {
-    /// Whose it is; needed if both you and the project have one with this name
+    /// Mean yours, or the project's; needed if both you and the project have one with this name
     #[arg(long, value_enum)]
     pub(crate) scope: Option<OwnScope>,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -128,21 +128,21 @@ pub(crate) struct OwnerArgs {
 pub(crate) enum OwnScope {
     /// Yours, in every project
     User,
-    /// This project's
+    /// Only in this project
     Project,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum AgentScopeArg {
-    /// Yours
+    /// Yours, in every project
     User,
-    /// The project's
+    /// Those of this project
     Project,
-    /// Both
+    /// Yours and the project's
     Both,
 }
 
-/// Where to look for agents.
+/// The folders in which agents are looked for.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct AgentDiscoveryArgs {
     /// Look for agents in exactly this folder, as a trusted user root, and nowhere else (repeatable)

@@ -1,4 +1,4 @@
-//! `grove chains …`.
+//! The arguments of `grove chains …`.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ pub(crate) enum ChainsCommand {
     List {
         #[command(flatten)]
         discovery: ChainDiscoveryArgs,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -22,7 +22,7 @@ pub(crate) enum ChainsCommand {
         name: String,
         #[command(flatten)]
         discovery: ChainDiscoveryArgs,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -30,7 +30,7 @@ pub(crate) enum ChainsCommand {
     Check {
         #[command(flatten)]
         discovery: ChainDiscoveryArgs,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -41,16 +41,16 @@ pub(crate) enum ChainsCommand {
         /// The package it belongs to; it is then called PACKAGE.NAME
         #[arg(long, value_name = "NAME")]
         package: Option<String>,
-        /// What it is for
+        /// The purpose of the chain
         #[arg(long, value_name = "TEXT")]
         description: String,
         /// Its steps: a JSON list, or a file with one; `-` for standard input
         #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
         steps: String,
-        /// Whose it will be
+        /// Make it yours, or the project's
         #[arg(long, value_enum, default_value_t = OwnScope::User)]
         scope: OwnScope,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -58,7 +58,7 @@ pub(crate) enum ChainsCommand {
     Edit {
         /// Its name, or id@root
         name: String,
-        /// The new description
+        /// The description that it gets
         #[arg(long, value_name = "TEXT")]
         description: Option<String>,
         /// The new steps: a JSON list, or a file with one; `-` for standard input
@@ -73,7 +73,7 @@ pub(crate) enum ChainsCommand {
     Delete(DeleteArgs),
 }
 
-/// Where to look for chains.
+/// The folders in which chains are looked for.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ChainDiscoveryArgs {
     /// Look for chains in exactly this folder, as a trusted user root, and nowhere else (repeatable)

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::AgentDiscoveryArgs;
 
-/// What is asked of an export.
+/// The arguments of `grove agents export`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExportArgs {
     /// The host: claude, codex, copilot, gemini, opencode or pi
@@ -35,7 +35,7 @@ pub(crate) struct ExportArgs {
     /// At most this many characters for the skills of an agent [default: 100,000]
     #[arg(long, value_name = "CHARS")]
     pub(crate) budget: Option<usize>,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

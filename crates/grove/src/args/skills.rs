@@ -9,7 +9,7 @@ use crate::agent_fields::pair;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ManageSkills {
-    /// Create a skill
+    /// Create a skill and its folder
     Create {
         /// Its name and that of its folder; characters that a name cannot have are left out
         name: String,
@@ -18,10 +18,10 @@ pub(crate) enum ManageSkills {
         /// Make it where this host reads skills, and not in Grove's own folder
         #[arg(long, value_name = "NAME")]
         host: Option<String>,
-        /// Whose it will be
+        /// Make it yours, or the project's
         #[arg(long, value_enum, default_value_t = OwnScope::User)]
         scope: OwnScope,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -41,7 +41,7 @@ pub(crate) enum ManageSkills {
     Rename {
         /// Its name, or id@root
         name: String,
-        /// The new name
+        /// The name that it gets
         to: String,
         #[command(flatten)]
         whose: OwnerArgs,
@@ -53,10 +53,10 @@ pub(crate) enum ManageSkills {
         /// The host, as `grove hosts` names it
         #[arg(long, value_name = "HOST")]
         to: String,
-        /// Whose folder to copy to
+        /// Copy to your folder of the host, or to the project's
         #[arg(long, value_enum, default_value_t = OwnScope::User)]
         scope: OwnScope,
-        /// Print JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -68,16 +68,16 @@ pub(crate) enum ManageSkills {
     Disable(NamedArgs),
 }
 
-/// What is asked of a skill's fields and text.
+/// The fields and the text of a skill.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SkillFields {
-    /// What it does and when to use it
+    /// Its purpose, and when to use it
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) description: Option<String>,
     /// Set any field by its name in the file; an empty value removes it (repeatable)
     #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = pair)]
     pub(crate) fields: Vec<(String, String)>,
-    /// Its text
+    /// The text of its instructions
     #[arg(
         long,
         value_name = "TEXT",

@@ -1,4 +1,4 @@
-//! `grove completions SHELL`.
+//! The command `grove completions SHELL`.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory as _};

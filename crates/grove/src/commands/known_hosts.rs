@@ -1,4 +1,4 @@
-//! `grove hosts`.
+//! The command `grove hosts`: every known host.
 
 use grove_catalog::hosts;
 use grove_skills::Environment;

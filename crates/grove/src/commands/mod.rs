@@ -312,7 +312,7 @@ pub(crate) fn agreed(
         return Ok(true);
     }
     let answer = out.ask(question).ok_or_else(|| {
-        let message = format!("{question} nobody can answer here, so nothing was changed");
+        let message = format!("{question} no person can answer here, so nothing was changed");
         CommandError::finding(message).hint("add --yes to make this change")
     })?;
     if !answer {

@@ -255,7 +255,7 @@ fn refused(
         }),
         DisclosureRefusal::ForModels(at) => about(*at, &|skill| {
             finding(format!(
-                "`{}` is for models: nobody may call it as `/name`",
+                "`{}` is for models: no person may call it as `/name`",
                 skill.name()
             ))
             .hint(naming::command_for(&command, name, flags))

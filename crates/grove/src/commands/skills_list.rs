@@ -1,4 +1,4 @@
-//! `grove skills list`.
+//! The command `grove skills list`.
 
 use grove_catalog::EntryState;
 use grove_catalog::catalog::budget::BYTES_PER_TOKEN;

@@ -1,4 +1,4 @@
-//! `grove skills roots`.
+//! The command `grove skills roots`.
 
 use serde_json::json;
 

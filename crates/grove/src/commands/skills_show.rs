@@ -151,9 +151,10 @@ fn invocation(snapshot: &Snapshot, skill: &Skill) -> String {
         (true, true) => "models and people",
         (true, false) => "models only",
         (false, true) => "people only",
-        (false, false) => "nobody",
+        (false, false) => "neither models nor people",
     };
-    let Some(other) = stand_in(snapshot, skill).filter(|_| own == "nobody") else {
+    let Some(other) = stand_in(snapshot, skill).filter(|_| own == "neither models nor people")
+    else {
         return own.to_owned();
     };
     let who = match (other.model_invocable(), other.user_invocable()) {
