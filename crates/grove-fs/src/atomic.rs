@@ -45,7 +45,7 @@ pub enum ReplaceOutcome {
 
 /// Replaces a file that still has the content it was read with, and keeps its mode.
 ///
-/// The look is the last thing before the renaming. Processes that agree on a lock lose nothing at all; no file system
+/// The comparison is the last thing before the renaming. Processes that agree on a lock lose nothing at all; no file system
 /// guards against a program that saves without the lock in the moment between the two.
 pub fn replace_at(
     spot: &FilePlace,

@@ -382,7 +382,7 @@ impl<'a> OpenRoot<'a> {
         true
     }
 
-    /// One open, one look at the open file, one read: what is hashed and parsed is what was looked at.
+    /// One open, one stat of the open file, one read: what is hashed and parsed is what was checked.
     fn bytes<T>(
         &self,
         document: &mut WalkedDocument<T>,

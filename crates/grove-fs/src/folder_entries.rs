@@ -2,8 +2,8 @@
 //! whether it is still the same.
 //!
 //! Links are recorded with their targets and never followed. Stamps are taken before content is read, so that a
-//! change during a scan shows in the stamp at the next look. An unchanged stamp of a folder proves that no entry
-//! was added, removed or renamed in it, so a look lists nothing.
+//! change during a scan shows in the stamp at the next check. An unchanged stamp of a folder proves that no entry
+//! was added, removed or renamed in it, so a check lists nothing.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};

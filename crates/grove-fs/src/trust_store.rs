@@ -67,8 +67,8 @@ pub enum GrantRefusal {
 pub struct TrustStore {
     folder: PathBuf,
     known: Arc<Mutex<HashMap<PathBuf, KnownGrant>>>,
-    /// The look that asks; what was read in it is not read again.
-    look: u64,
+    /// The number of the discovery that asks; what was read in it is not read again.
+    generation: u64,
 }
 
 #[derive(Debug)]
@@ -84,15 +84,15 @@ impl TrustStore {
         Self {
             folder,
             known: Arc::default(),
-            look: 0,
+            generation: 0,
         }
     }
 
-    /// The same for another look, which reads again whatever may have changed since the one before.
+    /// Returns the store for the next discovery, which reads again whatever may have changed since the one before.
     #[must_use]
-    pub fn for_next_look(&self) -> Self {
+    pub fn next_generation(&self) -> Self {
         Self {
-            look: self.look + 1,
+            generation: self.generation + 1,
             ..self.clone()
         }
     }
@@ -226,7 +226,7 @@ impl TrustStore {
         let earlier = known.get(file);
         if let Some(earlier) = earlier
             && earlier.stamp == stamp
-            && (earlier.look == self.look || stamp.settled_before(earlier.read_at))
+            && (earlier.look == self.generation || stamp.settled_before(earlier.read_at))
         {
             return earlier.grant.clone();
         }
@@ -242,7 +242,7 @@ impl TrustStore {
         known.insert(
             file.to_path_buf(),
             KnownGrant {
-                look: self.look,
+                look: self.generation,
                 read_at,
                 stamp,
                 grant,
@@ -316,7 +316,7 @@ mod tests {
 
     use super::*;
 
-    /// The answer of a look that has read nothing before.
+    /// The answer of a store that has read nothing before.
     fn ask(store: &TrustStore, folder: &Path) -> GrantLookup {
         TrustStore::new(store.folder.clone()).covering(folder)
     }
@@ -340,7 +340,7 @@ mod tests {
         store
             .store(&TrustStore::grant_for(&base, true).unwrap())
             .unwrap();
-        let next = store.for_next_look().covering(&base);
+        let next = store.next_generation().covering(&base);
         assert!(matches!(next, GrantLookup::Granted(grant) if grant.follow));
     }
 

@@ -46,7 +46,7 @@ impl SeenDigests {
         }
     }
 
-    /// Returns the lists that changed since an earlier look. Agents that are seen for the first time are not a change.
+    /// Returns the lists that changed since an earlier discovery. Agents that are seen for the first time are not a change.
     fn since(&self, earlier: &Self) -> ChangedLists {
         let skills = self.skills != earlier.skills;
         let agents = earlier.agents.is_some() && self.agents != earlier.agents;
@@ -175,7 +175,7 @@ mod tests {
         for (before, after, resources, prompts) in [
             (seen(b"a", None), seen(b"a", None), false, false),
             (seen(b"a", None), seen(b"b", None), true, true),
-            // The first look at agents is not a change for any client.
+            // The first discovery of agents is not a change for any client.
             (seen(b"a", None), seen(b"a", Some(b"x")), false, false),
             (seen(b"a", Some(b"x")), seen(b"a", Some(b"x")), false, false),
             (seen(b"a", Some(b"x")), seen(b"a", Some(b"y")), false, true),

@@ -132,7 +132,7 @@ pub(crate) fn read(library: &ServedLibrary, wanted: &str) -> Result<ResourceCont
         return match sources.read_file(snapshot, skill, &file, MAX_FILE) {
             Ok(bytes) => Ok(contents(wanted, &file, bytes)),
             Err(ReadRefusal::NoSuchFile) => Err(unknown()),
-            // The next look finds the changed skill, and the file may no longer be a resource then.
+            // The next discovery finds the changed skill, and the file may no longer be a resource then.
             Err(ReadRefusal::Changed) => continue,
             Err(ReadRefusal::Fs(error)) => {
                 let message = format!("{} cannot be read: {}", one_line(wanted), error.source);

@@ -1,6 +1,6 @@
 //! The library that all connections share.
 //!
-//! Every request looks at the files before it answers, so an answer is never older than the request. A look costs one walk
+//! Every request discovers before it answers, so an answer is never older than the request. A discovery costs one walk
 //! of stats, which requests at the same moment share. Snapshots are read without a lock: only searches wait for one another.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,7 +67,7 @@ impl ServedLibrary {
         self.discover()
     }
 
-    /// Runs `act` with a look, and again with a new look while a file turns out to have changed since.
+    /// Runs `act` with a discovery, and again with a new discovery while a file turns out to have changed since.
     pub(crate) fn fresh_from<T, E: StaleRead>(
         &self,
         discovery: &Discovery,

@@ -25,8 +25,8 @@ use crate::host_facts::host_facts;
 const RUN_META: &str = "grove/run";
 /// The time between two checks for a new version of the journal.
 const POLL: Duration = Duration::from_millis(25);
-/// The longest time between two looks at a run even if the journal is unchanged: a look also ensures that the work goes on.
-const LOOK: Duration = Duration::from_secs(2);
+/// The longest time between two checks of a run even if the journal is unchanged: a check also ensures that the work goes on.
+const RUN_CHECK: Duration = Duration::from_secs(2);
 
 fn into_result(answer: SubagentAnswer) -> CallToolResult {
     let content = vec![ContentBlock::text(
@@ -177,7 +177,7 @@ async fn wait(
         let now = Instant::now();
         let is_last = now >= until;
         let news = Some(engine.version());
-        if news != version || is_last || now.duration_since(last_look) >= LOOK {
+        if news != version || is_last || now.duration_since(last_look) >= RUN_CHECK {
             (version, last_look) = (news, now);
             let looking = Arc::clone(engine);
             let mut asked = awaited.clone();

@@ -22,8 +22,8 @@ const MOST: usize = 64;
 const LONGEST: usize = 2_048;
 /// The time between two checks for a new version of the journal.
 const POLL: Duration = Duration::from_millis(50);
-/// The time between two looks at files beside a skill's own, which no watcher follows.
-const LOOK: Duration = Duration::from_secs(2);
+/// The time between two checks of files beside a skill's own, which no watcher follows.
+const FILE_CHECK: Duration = Duration::from_secs(2);
 
 /// The digest of a resource; none when it does not exist.
 pub(crate) type Stamp = Option<Digest>;
@@ -114,7 +114,7 @@ pub(crate) async fn next(
         };
         let now = served.engine.as_ref().filter(|_| wanted.has_runs());
         let now = now.map(|engine| engine.version());
-        let is_late = last_look.elapsed() >= LOOK;
+        let is_late = last_look.elapsed() >= FILE_CHECK;
         if !(is_library || now != version || is_late) {
             continue;
         }

@@ -88,7 +88,7 @@ pub(crate) struct DefinitionsOfRoot<P> {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// The memory of a library that looks again and again: the files of one kind.
+/// The memory of a library that discovers again and again: the files of one kind.
 #[derive(Debug)]
 pub(crate) struct DefinitionMemory<P> {
     roots: BTreeMap<(PathBuf, bool), DefinitionRootMemory<P>>,
@@ -213,7 +213,7 @@ impl<P: Clone> FoundDefinitions<P> {
         let mut diagnostics = self.diagnostics;
         let (mut candidates, mut named) = (Vec::new(), Vec::new());
         for (root, found) in self.roots.into_iter().enumerate() {
-            // Only a library that looks again keeps what was found; then it has to be copied.
+            // Only a library that discovers again keeps what was found; then it has to be copied.
             let found = Arc::try_unwrap(found).unwrap_or_else(|found| (*found).clone());
             diagnostics.extend(found.diagnostics);
             named.extend(found.named);

@@ -173,7 +173,7 @@ impl StaleRead for DisclosureError {
     }
 }
 
-/// One conversation about what a look gave.
+/// One conversation about what a discovery gave.
 #[derive(Debug)]
 pub struct Disclosure<'a> {
     discovery: &'a Discovery,
@@ -203,7 +203,7 @@ impl<'a> Disclosure<'a> {
         Self { discovery, session }
     }
 
-    /// Activates a skill or group. A file that changed since the look is an error, and another look may help.
+    /// Activates a skill or group. A file that changed since the discovery is an error, and another discovery may help.
     pub fn activate(&self, call: &SkillCall<'_>) -> Result<ActivationResult, DisclosureError> {
         let snapshot = &self.discovery.snapshot;
         let target = target(snapshot, call.typed)?;

@@ -10,7 +10,7 @@ use grove_spec::{Code, Diagnostic};
 
 use crate::environment_variables as names;
 
-/// Everything the engine takes from its surroundings.
+/// The folders, variables and machine facts that the embedding program gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Environment {
     /// The user's home folder, if there is one.

@@ -11,7 +11,7 @@ use grove_spec::{Code, quoted_frontmatter};
 
 use crate::library::Discovery;
 
-/// The list of skills that a host gives its model, from a look by the host's rules.
+/// The list of skills that a host gives its model, from a discovery by the host's rules.
 pub fn listing(discovery: &Discovery, host: &Host, window: Option<usize>) -> HostListing {
     let environment = &discovery.world.environment;
     let options = ListingOptions {
@@ -53,7 +53,7 @@ fn may_be_unread(skill: &Skill, host: &Host) -> bool {
 
 /// The addresses of skills in Grove's own view that a host presents to its model with their purpose, matched by file.
 /// Left out are skills that the host presents by name alone, and skills with others below them, of which the host knows
-/// nothing. `theirs` is a look by the host's rules.
+/// nothing. `theirs` is a discovery by the host's rules.
 pub fn listed_by_host(own: &Snapshot, theirs: &Discovery, host: &Host) -> Vec<String> {
     let listing = listing(theirs, host, None);
     let told = listing
@@ -67,7 +67,7 @@ pub fn listed_by_host(own: &Snapshot, theirs: &Discovery, host: &Host) -> Vec<St
 }
 
 /// The skills in Grove's own view that a person can call by name in a host without a server, matched by file, however
-/// little of its model's list they have. Skills with others below them are left out. `theirs` is a look by the host's
+/// little of its model's list they have. Skills with others below them are left out. `theirs` is a discovery by the host's
 /// rules.
 pub fn called_in_host(own: &Snapshot, theirs: &Discovery) -> BTreeSet<usize> {
     let skills = theirs.snapshot.skills.iter();

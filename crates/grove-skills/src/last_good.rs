@@ -1,7 +1,7 @@
 //! The last good version of a file that is invalid just now.
 //!
 //! A library that watches sees files while they are being written. A skill that was good a moment ago stays as it was
-//! until its file is good again or gone; the fault of the file is reported beside it. A library that looks once has no
+//! until its file is good again or gone; the fault of the file is reported beside it. A library that discovers once has no
 //! last version and keeps nothing.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! The library: looks as asked, remembers, and looks again.
+//! The library: discovers what a request asks for, remembers it, and discovers again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -35,12 +35,12 @@ use crate::usage::EarlierUsage;
 use crate::world::World;
 use crate::{agents, chains, trusting};
 
-/// The result of one look: immutable, and cheap to clone.
+/// The result of one discovery: immutable, and cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Discovery {
     /// The request that it answers.
     pub request: Arc<DiscoveryRequest>,
-    /// The surroundings that were found.
+    /// The world that was found.
     pub world: Arc<World>,
     /// The skills, agents and chains.
     pub snapshot: Arc<Snapshot>,
@@ -48,21 +48,21 @@ pub struct Discovery {
     pub sources: Arc<Sources>,
 }
 
-/// An error of reading the files behind a look.
+/// An error of reading the files behind a discovery.
 pub trait StaleRead {
-    /// Returns true if a file was not the one that was looked at, so that another look may help.
+    /// Returns true if a file was not the one that was discovered, so that another discovery may help.
     fn is_stale(&self) -> bool;
 }
 
 /// The attempts at looking and reading when a file changes in between.
 const ATTEMPTS: usize = 3;
 
-/// A library, or another owner of files, that can look again.
+/// A library, or another owner of files, that can discover again.
 pub trait Rediscover {
     /// Looks at the files again.
     fn rediscover(&mut self) -> Discovery;
 
-    /// Forgets the files that are remembered, so that the next look reads them: one of them changed although its stamp
+    /// Forgets the files that are remembered, so that the next discovery reads them: one of them changed although its stamp
     /// did not.
     fn forget_files(&mut self);
 
@@ -75,7 +75,7 @@ pub trait Rediscover {
         self.fresh_from(&first, act)
     }
 
-    /// The same, beginning with a look that was just made.
+    /// The same, beginning with a discovery that was just made.
     fn fresh_from<T, E: StaleRead>(
         &mut self,
         first: &Discovery,
@@ -109,7 +109,7 @@ impl Rediscover for Library {
     }
 }
 
-/// The engine for one request: looks, remembers, and looks again.
+/// Discovers for one request, remembers what was read, and discovers again.
 #[derive(Debug)]
 pub struct Library {
     environment: Arc<Environment>,
@@ -123,15 +123,15 @@ pub struct Library {
     usage: Arc<EarlierUsage>,
     counts: CallCounts,
     keeping: LibraryMemory,
-    /// Findings of the watcher; they are in every snapshot from the next look on.
+    /// Findings of the watcher; they are in every snapshot from the next discovery on.
     notices: Vec<Diagnostic>,
-    /// All roots of skills of the last look, those that are not there included.
+    /// All roots of skills of the last discovery, those that are not there included.
     planned: Vec<PlannedRoot>,
     /// Further roots of skills, in the folders that agents bring.
     brought: Vec<PlannedRoot>,
 }
 
-/// The memory of a library from one look to the next, besides the content of files.
+/// The memory of a library from one discovery to the next, besides the content of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LibraryMemory {
     Nothing,
@@ -145,7 +145,7 @@ struct RootMemory {
     loaded: Option<Arc<LoadedRoot>>,
 }
 
-/// The last look with the inputs that decide whether it still holds.
+/// The last discovery with the inputs that decide whether it still holds.
 #[derive(Debug)]
 struct PublishedDiscovery {
     discovery: Discovery,
@@ -155,7 +155,7 @@ struct PublishedDiscovery {
 }
 
 impl Library {
-    /// A library that has not looked yet.
+    /// A library that has discovered nothing yet.
     pub fn new(environment: Environment, request: DiscoveryRequest) -> Self {
         Self {
             grants: trusting::store(&environment),
@@ -174,7 +174,7 @@ impl Library {
         }
     }
 
-    /// A library that looks again and again: a file that becomes invalid keeps its last good version.
+    /// A library that discovers again and again: a file that becomes invalid keeps its last good version.
     ///
     /// It takes nothing from the cache on disk, which lacks the text that a last good version is made of.
     pub(crate) fn living(environment: Environment, request: DiscoveryRequest) -> Self {
@@ -194,7 +194,7 @@ impl Library {
         self.notices = notices;
     }
 
-    /// The last look, if there was one.
+    /// The last discovery, if there was one.
     pub fn last_discovery(&self) -> Option<&Discovery> {
         self.last.as_ref().map(|last| &last.discovery)
     }
@@ -208,7 +208,7 @@ impl Library {
         (&self.agent_files, &self.chain_files)
     }
 
-    /// All roots of skills of the last look with what they gave, if they were there.
+    /// All roots of skills of the last discovery with what they gave, if they were there.
     pub(crate) fn last_roots(
         &self,
     ) -> impl Iterator<Item = (&PlannedRoot, Option<&Arc<LoadedRoot>>)> {
@@ -224,12 +224,12 @@ impl Library {
         self.request.view == DiscoveryView::Own
     }
 
-    /// The surroundings that the engine works in.
+    /// Returns the environment that the library discovers in.
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// The numbers of kernel calls, by kind, in the last look at skills.
+    /// The numbers of kernel calls, by kind, in the last discovery of skills.
     pub fn counts(&self) -> CallCounts {
         self.counts
     }
@@ -241,7 +241,7 @@ impl Library {
 
     /// Looks at everything that is asked for, and publishes what there is; the same snapshot when nothing changed.
     pub fn discover(&mut self) -> Discovery {
-        self.grants = self.grants.for_next_look();
+        self.grants = self.grants.next_generation();
         let grants = self.grants.clone();
         let world = Arc::new(World::find_with(&self.environment, &self.request, grants));
         let parts = self.request.parts;

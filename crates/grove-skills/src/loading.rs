@@ -96,7 +96,7 @@ fn load_with(
     last: Option<&Arc<LoadedRoot>>,
 ) -> (Arc<LoadedRoot>, CallCounts) {
     let links = planned.links();
-    // Opening at once saves a look at every file, and is right only when all will be read.
+    // Opening at once saves a stat of every file, and is right only when all will be read.
     let read_all = cache.is_empty() && scan.max_candidates == usize::MAX;
     let options = WalkOptions {
         links,
@@ -368,7 +368,7 @@ fn gather(
                     known
                 }
                 probe_walk::WalkedContent::NotRead => continue,
-                // A long note is a note: only a look inside would tell, and it is too long for one.
+                // A long note is a note: only reading it would tell, and it is too long for that.
                 probe_walk::WalkedContent::Refused(WalkTrouble::TooLarge(..))
                     if found.layout == FileLayout::Flat =>
                 {

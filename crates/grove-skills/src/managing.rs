@@ -339,7 +339,7 @@ impl Manager {
     }
 
     /// Lets a trusted project stay trusted with what was written in it. An obstacle leaves the file changed since the
-    /// grant, and the next look reports that.
+    /// grant, and the next discovery reports that.
     fn keep_trust(&self, path: &Path, before: Option<&str>, after: &str) {
         let written = WrittenFile {
             path,

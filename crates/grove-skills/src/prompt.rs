@@ -136,7 +136,7 @@ pub fn prompt(
     prompt_at(place, agent, options, place)
 }
 
-/// The same for an agent of one look that works where another look was taken: the skills and the project's instructions
+/// The same for an agent of one discovery that works where another was made: the skills and the project's instructions
 /// are those of the place.
 pub fn prompt_at(
     found: PromptPlace<'_>,

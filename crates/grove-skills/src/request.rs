@@ -1,4 +1,4 @@
-//! The request for a look.
+//! The request for a discovery.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use grove_spec::package::EntryKind;
 
 use crate::scope::OwnerScope;
 
-/// The point of view of a look: the places to look in and the rules that hold.
+/// The point of view of a discovery: the places to look in and the rules that hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum DiscoveryView {
     /// Grove's own: everything, by Grove's rules.
@@ -30,7 +30,7 @@ pub struct DiscoveryParts {
 }
 
 impl DiscoveryParts {
-    /// The surroundings alone, and no kind.
+    /// The world alone, and no kind.
     pub const NOTHING: Self = Self {
         skills: false,
         agents: false,
@@ -84,7 +84,7 @@ impl Default for DiscoveryParts {
     }
 }
 
-/// A request for a look: what to look for, and how.
+/// A request for a discovery: the kinds to look for, where, and by which rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiscoveryRequest {
     /// The point of view. Its exact folders are those of skills; agents and chains have folders of their own below.

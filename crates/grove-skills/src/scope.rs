@@ -1,4 +1,4 @@
-//! The scope of a look for agents and chains.
+//! The scope in which agents and chains are discovered.
 
 use grove_catalog::RootSource;
 use grove_spec::config::LayerScope;

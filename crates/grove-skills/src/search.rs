@@ -60,7 +60,7 @@ impl Searcher {
         self.search_in(library, &discovery, query)
     }
 
-    /// Searches the result of a look of the library; looks again when files changed since.
+    /// Searches a discovery of the library; discovers again when files changed since.
     pub fn search_in(
         &mut self,
         library: &mut impl Rediscover,
@@ -77,7 +77,7 @@ impl Searcher {
         }
     }
 
-    /// The skills of a look of the library's that a model would mix up; looks again when files changed.
+    /// Returns the skills of a discovery that a model would mix up; discovers again when files changed.
     pub fn confusable_in(
         &mut self,
         library: &mut Library,
@@ -93,7 +93,7 @@ impl Searcher {
         self.read
     }
 
-    /// Asks, and looks again while files change under the index.
+    /// Runs a query, and discovers again while files change under the index.
     fn steady<T: Default>(
         &mut self,
         library: &mut impl Rediscover,

@@ -198,7 +198,7 @@ impl Sources {
         self
     }
 
-    /// The surroundings that the look was made in.
+    /// Returns the world that the discovery was made in.
     pub fn world(&self) -> &World {
         &self.world
     }

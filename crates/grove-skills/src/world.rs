@@ -1,7 +1,7 @@
-//! The surroundings of a look, found once: the project, the trust in it, the settings, the packages.
+//! The world of a discovery, found once: the project, the trust in it, the settings, the packages.
 //!
 //! Code that plans, reads, overrides, exports or judges is given it and finds nothing of it again, so that all of one
-//! look speak of the same moment and each of those files is opened once.
+//! discovery speaks of the same moment and each of those files is opened once.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::scope::OwnerScope;
 use crate::settings::LoadedSettings;
 use crate::trusting;
 
-/// The surroundings of one look.
+/// The project, trust, settings and packages that one discovery goes by.
 #[derive(Debug)]
 pub struct World {
     /// The facts about the machine and the user's shell.
@@ -37,7 +37,7 @@ pub struct World {
 }
 
 impl World {
-    /// Finds what a request needs of the surroundings.
+    /// Finds what a request needs of the project, the settings and the packages.
     pub fn find(environment: &Arc<Environment>, request: &DiscoveryRequest) -> Self {
         Self::find_with(environment, request, trusting::store(environment))
     }
@@ -144,7 +144,7 @@ impl World {
 }
 
 impl DiscoveryView {
-    /// The host by whose rules the look is made.
+    /// The host by whose rules the discovery is made.
     pub(crate) fn host(&self) -> Option<Host> {
         match self {
             Self::Host(name) => hosts::by_name(name),

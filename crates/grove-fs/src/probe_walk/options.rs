@@ -59,7 +59,7 @@ impl AcceptedLayouts {
     };
 }
 
-/// The treatment of a skill file that is itself a link. All but the first cost one look more a file.
+/// The treatment of a skill file that is itself a link. All but the first cost one more system call a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkedFiles {
     /// It is read as far as the root's links may lead.

@@ -1,4 +1,4 @@
-//! Reading what was found: one open, one look at the open file, one read.
+//! Reading what was found: one open, one stat of the open file, one read.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -43,7 +43,7 @@ pub(super) fn unfit(facts: &FileFacts, max_bytes: u64) -> Option<WalkTrouble> {
     (facts.stamp.size > max_bytes).then_some(WalkTrouble::TooLarge(facts.stamp.size))
 }
 
-/// One open, one look at the open file, one read: what is hashed and parsed is what was looked at.
+/// One open, one stat of the open file, one read: what is hashed and parsed is what was checked.
 pub(super) fn open_and_read<V: Visitor>(
     shared: &SharedWalk<'_, V>,
     base: BorrowedFd<'_>,
@@ -138,7 +138,7 @@ pub(crate) fn read_whole(
 
 /// Refuses the skill files that are links where these do not count.
 ///
-/// A probe follows links and so cannot tell; only a rule that asks for more than following costs a second look.
+/// A probe follows links and so cannot tell; only a rule that asks for more than following costs a second system call.
 pub(super) fn refuse_links<V: Visitor>(
     shared: &SharedWalk<'_, V>,
     found: &mut [WalkedFile<V::Item>],

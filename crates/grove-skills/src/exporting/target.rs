@@ -1,7 +1,7 @@
 //! The files of an export beside those that are there.
 //!
 //! Everything is read, written and removed beneath the folder that is exported to, through held descriptors: no link
-//! below it is followed, also not one that appears in the moment between a look and a writing.
+//! below it is followed, also not one that appears in the moment between a check and a write.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -38,7 +38,7 @@ struct LoadState {
     published: Instant,
     remembered: VecDeque<(u64, Vec<ReloadCause>)>,
     stopping: bool,
-    /// Set when the thread has ended, so that only callers look.
+    /// Set when the thread has ended, so that only callers discover.
     over: bool,
 }
 
@@ -184,7 +184,7 @@ impl LoadQueue {
         self.changed.notify_all();
     }
 
-    /// Marks the end of the thread; from now on a caller that waits looks by itself.
+    /// Marks the end of the thread; from now on a caller that waits discovers by itself.
     pub(super) fn end(&self) {
         self.state().over = true;
         self.changed.notify_all();
@@ -209,9 +209,9 @@ impl LoadQueue {
 }
 
 impl LoadState {
-    /// Takes a look; tells subscribers if its snapshot says anything else than the one before.
+    /// Publishes a discovery; tells subscribers if its snapshot says anything else than the one before.
     ///
-    /// Gives back the look before.
+    /// Returns the discovery before.
     fn publish(&mut self, discovery: &Discovery, why: ReloadCauses) -> Discovery {
         let last = std::mem::replace(&mut self.latest, discovery.clone());
         let (before, now) = (&last.snapshot, &discovery.snapshot);

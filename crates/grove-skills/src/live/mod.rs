@@ -1,4 +1,4 @@
-//! A library that stays up to date: it watches, looks again when something happened, and tells its subscribers.
+//! A library that stays up to date: it watches, discovers again when something happened, and tells its subscribers.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -15,8 +15,8 @@
 //! # let _ = now;
 //! ```
 //!
-//! Watching only says when to look. The truth is what [`Library::load`] finds, and a caller that needs it for a turn
-//! asks for [`LiveLibrary::snapshot`], which looks. However many ask, one load is under way and one is waiting at most.
+//! Watching only says when to discover. The truth is what [`Library::load`] finds, and a caller that needs it for a turn
+//! asks for [`LiveLibrary::snapshot`], which discovers. However many ask, one load is under way and one is waiting at most.
 //! No subscriber can hold up the looking: it takes what there is when it comes.
 
 mod difference;
@@ -48,9 +48,9 @@ pub struct LiveOptions {
     pub quiet: Duration,
     /// The longest wait for such a time.
     pub longest_wait: Duration,
-    /// The longest time between two looks while some changes cannot be noticed.
+    /// The longest time between two discoveries while some changes cannot be noticed.
     pub poll: Duration,
-    /// The longest time between two looks although everything is watched: a link may lead to an unwatched place.
+    /// The longest time between two discoveries although everything is watched: a link may lead to an unwatched place.
     pub verify: Duration,
     /// The most folders that are watched.
     pub max_watches: usize,
@@ -97,14 +97,14 @@ impl LiveLibrary {
             builder.spawn(move || worker.run()).ok()
         });
         if thread.is_none() {
-            // No thread will look: every question looks, and the snapshot says so.
+            // No thread will discover: every question does, and the snapshot says so.
             queue.end();
             queue.mark_unwatched();
         }
         Self { queue, thread }
     }
 
-    /// The look for a turn: everything in it was looked at after this was called. A caller that asks while others wait
+    /// The discovery for a turn: everything in it was looked at after this was called. A caller that asks while others wait
     /// shares the load that they wait for, if it has not begun.
     pub fn discover(&self) -> Discovery {
         self.queue.discover()
@@ -115,12 +115,12 @@ impl LiveLibrary {
         self.discover().snapshot
     }
 
-    /// The last snapshot, without looking.
+    /// The last snapshot, without another discovery.
     pub fn latest(&self) -> Arc<Snapshot> {
         self.latest_discovery().snapshot
     }
 
-    /// The last look, without another.
+    /// The last discovery, without another.
     pub fn latest_discovery(&self) -> Discovery {
         self.queue.latest()
     }

@@ -1,4 +1,4 @@
-//! The thread of a live library: waits until something happened and it is quiet again, looks, and watches what
+//! The thread of a live library: waits until something happened and it is quiet again, discovers, and watches what
 //! there is then.
 
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use super::reload_cause::{ReloadCause, ReloadCauses, ReloadEvent};
 
 /// The looks in a row that newly watched folders may cause at once; after them it waits for quiet as always.
 const AT_ONCE: u32 = 3;
-/// The kernel's queue is read in this many portions before a look; what is left waits for the next.
+/// The kernel's queue is read in this many portions before a discovery; what is left waits for the next.
 const PORTIONS: u32 = 16;
-/// Looking takes at most one part in this many of the time when it looks by the clock.
+/// Discovering takes at most one part in this many of the time when it is done by the clock.
 const POLL_SHARE: u32 = 10;
 
 pub(super) struct LiveWorker {
@@ -31,7 +31,7 @@ pub(super) struct LiveWorker {
     happened: ReloadCauses,
     /// The times of the first and the last event since it looked.
     unrest: Option<(Instant, Instant)>,
-    /// The number of looks in a row that were needed because folders are newly watched.
+    /// The number of discoveries in a row that were needed because folders are newly watched.
     at_once: u32,
     looked: Instant,
     took: Duration,
@@ -71,7 +71,7 @@ impl LiveWorker {
         }
     }
 
-    /// The time of the next look if nothing happens until then.
+    /// The time of the next discovery if nothing happens until then.
     fn due(&self) -> Instant {
         match self.unrest {
             Some((first, last)) => {
@@ -113,7 +113,7 @@ impl LiveWorker {
         let queue = Arc::clone(&self.queue);
         let is_asked = queue.is_asked();
         queue.load(|| {
-            // Events that were noted down until now are seen by this look.
+            // Events that were noted down until now are seen by this discovery.
             for _ in 0..PORTIONS {
                 let sightings = self.notify.wait(Duration::ZERO);
                 if sightings.is_empty() {

@@ -177,7 +177,7 @@ enum PathTarget {
 
 /// The entry that a manifest names; none where the package need not have it.
 ///
-/// The path must stay in the package. A project's packages are walked beneath the project, so that this look
+/// The path must stay in the package. A project's packages are walked beneath the project, so that this check
 /// is what keeps one of them from giving what is another's.
 fn place_of(held: &HeldFolder, given: &ProvidedPath) -> Result<Option<PathTarget>, Diagnostic> {
     let name = format!("`{}` in `{}`", one_line(&given.path), given.kind.word());

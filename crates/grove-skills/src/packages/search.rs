@@ -413,7 +413,7 @@ pub(crate) fn settings_alone(environment: &Environment, working: Option<&Path>) 
         let place = PackagePlace::of_user(&held);
         search.settings(&place, PI_SETTINGS);
     }
-    // A look for skills alone has no use for findings about packages.
+    // A discovery for skills alone has no use for findings about packages.
     let mut found = search.found;
     let of_file = [Code::PackageSettings, Code::PathEscape];
     found

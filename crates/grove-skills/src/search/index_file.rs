@@ -12,7 +12,7 @@ use crate::library::Discovery;
 const MAX_BYTES: u64 = 1 << 30;
 const MAX_FILES: usize = 64;
 
-/// The file for the roots of a look; none without a cache folder.
+/// The file for the roots of a discovery; none without a cache folder.
 pub(super) fn path(discovery: &Discovery) -> Option<PathBuf> {
     let snapshot = &discovery.snapshot;
     let folder = discovery.world.environment.cache.as_deref()?;

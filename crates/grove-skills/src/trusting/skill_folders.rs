@@ -1,6 +1,6 @@
 //! The content of the folders of a pinned root's skills, remembered by stamps.
 //!
-//! A look compares stamps; a folder with another stamp is scanned again, and of its files only those are read whose
+//! A discovery compares stamps; a folder with another stamp is scanned again, and of its files only those are read whose
 //! stamps differ. What is remembered says nothing about trust: it is what a scan saw, and the rule compares it with the
 //! grant. So the file in which it is kept can be lost, and a stamp that is too fresh to be proof is not believed.
 

@@ -100,7 +100,7 @@ impl HostView {
         )
     }
 
-    /// A host's view, of a look by the host's rules.
+    /// A host's view, of a discovery by the host's rules.
     pub(super) fn of_host(discovered: &DiscoveredLibrary, host: Host) -> Self {
         let listing = host_lists::listing(&discovered.discovery, &host, None);
         let shown = listing.shown.iter().map(|one| {

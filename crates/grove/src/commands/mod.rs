@@ -404,7 +404,7 @@ fn discover_for_hosts(
     Ok(DiscoveredLibrary::new(environment, request))
 }
 
-/// Looks at skills as a conversation does: the names that it lets through decide what is found, so its file is read
+/// Discovers skills as a conversation does: the names that it lets through decide what is found, so its file is read
 /// before looking. Gives the file too.
 pub(crate) fn discover_in_session(
     environment: Environment,
