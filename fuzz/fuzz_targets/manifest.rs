@@ -18,9 +18,9 @@ fn is_plain(path: &str) -> bool {
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     for file in ManifestFile::ALL {
         let manifest = Manifest::read(bytes, file);
-        assert!(manifest.given.len() <= LISTS * MAX_PATHS);
-        for given in &manifest.given {
-            assert!(is_plain(&given.path), "{:?}", given.path);
+        assert!(manifest.provided.len() <= LISTS * MAX_PATHS);
+        for provided in &manifest.provided {
+            assert!(is_plain(&provided.path), "{:?}", provided.path);
         }
         assert!(!manifest.name.iter().any(|name| name.contains(is_control)));
     }

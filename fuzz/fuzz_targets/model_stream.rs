@@ -4,7 +4,7 @@
 //! The first byte says in which format it is read and how large the portions are.
 #![no_main]
 
-use grove_model::{AnswerDecoder, AnswerLimits, Api, ModelAnswer, ModelError, ModelEvent};
+use grove_model::{AnswerDecoder, AnswerLimits, ModelApi, ModelAnswer, ModelError, ModelEvent};
 
 /// Small, so that the bounds are reached.
 const LIMITS: AnswerLimits = AnswerLimits {
@@ -15,7 +15,7 @@ const LIMITS: AnswerLimits = AnswerLimits {
     blocks: 8,
 };
 
-fn decode(api: Api, bytes: &[u8], portion: usize) -> (Result<ModelAnswer, ModelError>, Vec<ModelEvent>) {
+fn decode(api: ModelApi, bytes: &[u8], portion: usize) -> (Result<ModelAnswer, ModelError>, Vec<ModelEvent>) {
     let mut decoder = AnswerDecoder::new(api, LIMITS);
     let mut events = Vec::new();
     let mut on_event = |event| events.push(event);
@@ -27,7 +27,7 @@ fn decode(api: Api, bytes: &[u8], portion: usize) -> (Result<ModelAnswer, ModelE
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some((&size, bytes)) = bytes.split_first() else { return };
-    let api = [Api::Anthropic, Api::OpenaiResponses, Api::OpenaiChat][usize::from(size) % 3];
+    let api = [ModelApi::Anthropic, ModelApi::OpenaiResponses, ModelApi::OpenaiChat][usize::from(size) % 3];
     let (answer, events) = decode(api, bytes, bytes.len().max(1));
     let (again, told) = decode(api, bytes, usize::from(size) + 1);
     assert_eq!(again, answer);
