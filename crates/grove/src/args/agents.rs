@@ -12,7 +12,7 @@ pub(crate) enum AgentsCommand {
     List {
         #[command(flatten)]
         discovery: AgentDiscoveryArgs,
-        /// List your agents, the project's or both; those of Grove and of packages are always listed
+        /// The owner of the agents to list; those of Grove and of packages are always listed
         #[arg(long, value_enum, default_value_t = AgentScopeArg::Both, conflicts_with = "agents_dirs")]
         scope: AgentScopeArg,
         /// List what another host would see, by its rules
@@ -44,7 +44,7 @@ pub(crate) enum AgentsCommand {
         package: Option<String>,
         #[command(flatten)]
         asked: TypedFields,
-        /// Make it yours, or the project's
+        /// The owner of the file: you or the project
         #[arg(long, value_enum, default_value_t = OwnScope::User)]
         scope: OwnScope,
         /// Print the result as JSON
@@ -116,7 +116,7 @@ pub(crate) struct RenameArgs {
 /// The owner of the file that is meant.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OwnerArgs {
-    /// Mean yours, or the project's; needed if both you and the project have one with this name
+    /// The owner of the file; needed if both you and the project have one with this name
     #[arg(long, value_enum)]
     pub(crate) scope: Option<OwnScope>,
     /// Print the result as JSON

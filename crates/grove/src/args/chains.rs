@@ -47,7 +47,7 @@ pub(crate) enum ChainsCommand {
         /// Its steps: a JSON list, or a file with one; `-` for standard input
         #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
         steps: String,
-        /// Make it yours, or the project's
+        /// The owner of the file: you or the project
         #[arg(long, value_enum, default_value_t = OwnScope::User)]
         scope: OwnScope,
         /// Print the result as JSON

@@ -18,7 +18,7 @@ pub(crate) enum ManageSkills {
         /// Make it where this host reads skills, and not in Grove's own folder
         #[arg(long, value_name = "NAME")]
         host: Option<String>,
-        /// Make it yours, or the project's
+        /// The owner of the file: you or the project
         #[arg(long, value_enum, default_value_t = OwnScope::User)]
         scope: OwnScope,
         /// Print the result as JSON
@@ -53,7 +53,7 @@ pub(crate) enum ManageSkills {
         /// The host, as `grove hosts` names it
         #[arg(long, value_name = "HOST")]
         to: String,
-        /// Copy to your folder of the host, or to the project's
+        /// The owner of the folder to copy to: you or the project
         #[arg(long, value_enum, default_value_t = OwnScope::User)]
         scope: OwnScope,
         /// Print the result as JSON
@@ -71,7 +71,7 @@ pub(crate) enum ManageSkills {
 /// The fields and the text of a skill.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SkillFields {
-    /// Its purpose, and when to use it
+    /// What it does and when to use it
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) description: Option<String>,
     /// Set any field by its name in the file; an empty value removes it (repeatable)
