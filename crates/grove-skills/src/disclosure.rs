@@ -143,7 +143,7 @@ pub enum DisclosureError {
     #[error("the arguments have {0} bytes, more than {MAX_ARGUMENTS}")]
     Arguments(usize),
     /// With arguments put in, the text is too long.
-    #[error("`{name}` would have more than {MAX_FILLED} characters with what it puts in")]
+    #[error("`{name}` would have more than {MAX_FILLED} characters with its arguments filled in")]
     Filled {
         /// The name of the skill.
         name: String,

@@ -182,7 +182,7 @@ impl Manager {
         if let Some(error) = findings.find(|finding| finding.is_error()) {
             let message = format!("{} would not read it: {}", host.title, error.message);
             return Err(ManageError::bad_request(message)
-                .hint("what an agent is told is given by `--body TEXT` or `--body-file FILE`"));
+                .hint("an agent needs a text: give `--body TEXT` or `--body-file FILE`"));
         }
         let file_name = made.path.rsplit('/').next().unwrap_or_default();
         let root = agent_root(host, &rules, scope).ok_or_else(unknown)?;

@@ -83,7 +83,7 @@ pub(super) fn run(
     if let Some(file) = repairable.filter(|_| checked == CheckedKinds::Everything) {
         let file = super::tilde(&file, discovered.library.environment());
         out.note(&format!(
-            "hint: `grove check --fix {file}` writes what was understood so that every reader understands it"
+            "hint: `grove check --fix {file}` rewrites the file so that every reader understands it"
         ));
     }
     if wanted.is_everything() {

@@ -115,7 +115,7 @@ pub(super) fn run(
         }
     }
     if !fix && all.iter().any(|checked| checked.repaired.is_some()) {
-        out.note("hint: `--fix` writes what was understood so that every reader understands it");
+        out.note("hint: `--fix` rewrites the file so that every reader understands it");
     }
     out.line(&summary(&all));
     Ok(ErrorKind::Finding.exit_code_if(fails))

@@ -27,7 +27,7 @@ const LEAST_ROOM: u64 = 64 << 10;
 
 const MANNER: ViewOptions = ViewOptions {
     is_brief_when_over: false,
-    idle: "d detaches; Ctrl-C stops the run",
+    idle: "d leaves it in the background; Ctrl-C stops the run",
     answering: " · Ctrl-C stops the run",
 };
 
@@ -45,7 +45,7 @@ pub(super) struct FollowedRun<'a> {
 enum FollowEnd {
     Over,
     TimeUp,
-    Detached,
+    LeftInBackground,
     Terminated,
     HungUp,
 }
@@ -56,7 +56,7 @@ impl FollowEnd {
     fn exit_code(self) -> u8 {
         match self {
             Self::Over => 0,
-            Self::TimeUp | Self::Detached => 7,
+            Self::TimeUp | Self::LeftInBackground => 7,
             Self::HungUp => 129,
             Self::Terminated => 143,
         }
@@ -164,7 +164,7 @@ impl FollowedRun<'_> {
                 for wanted in view.show(&mut [&mut *watched], 0, runs, out) {
                     match wanted {
                         ViewerWish::Leave if is_waiting => return Ok(FollowEnd::Over),
-                        ViewerWish::Leave => return Ok(FollowEnd::Detached),
+                        ViewerWish::Leave => return Ok(FollowEnd::LeftInBackground),
                         ViewerWish::Answer { run, node, answer } => {
                             view.answer(runs, &run, &node, answer, out)?;
                         }
