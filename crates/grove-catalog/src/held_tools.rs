@@ -15,7 +15,7 @@ const ELSEWHERE: [&str; 4] = ["agents", "spawning", "web_search", "github"];
 
 /// Removes from a list of tools those that the agent must not have, and returns all names of denied tools, Grove's and
 /// the file's.
-pub(crate) fn hold(
+pub(crate) fn remove_denied(
     agent: &AgentFile,
     format: AgentFormat,
     tools: &mut Option<Vec<String>>,
@@ -73,7 +73,7 @@ mod tests {
         let parsed = read(text.as_bytes(), format).remove(0).parsed;
         assert!(parsed.is_valid(), "{text}: {:?}", parsed.diagnostics);
         let mut tools = parsed.agent.tools.clone();
-        let denied = hold(&parsed.agent, format, &mut tools);
+        let denied = remove_denied(&parsed.agent, format, &mut tools);
         (tools, denied.into_iter().collect())
     }
 

@@ -181,7 +181,10 @@ impl<'a> OverridesByAgent<'a> {
 impl Agents {
     /// Returns findings about settings that concern an agent: a value of its overrides that was not used, and settings
     /// that could not be read, in which it may be overridden.
-    pub fn concerning<'a>(&'a self, agent: &'a Agent) -> impl Iterator<Item = &'a Diagnostic> {
+    pub fn override_findings<'a>(
+        &'a self,
+        agent: &'a Agent,
+    ) -> impl Iterator<Item = &'a Diagnostic> {
         let (name, place) = (name_key(&agent.name), self.address(agent));
         let is_named = move |finding: &Diagnostic| {
             let mut names = finding.names.iter();

@@ -263,7 +263,7 @@ pub fn assemble(
         text: prompt_text(own.body),
     };
     let mut tools = own.agent.tools.clone();
-    let denied_tools = held_tools::hold(own.agent, own.format, &mut tools);
+    let denied_tools = held_tools::remove_denied(own.agent, own.format, &mut tools);
     match own.agent.skill_injection {
         SkillInjection::Full => {
             let mut left = budget;

@@ -7,7 +7,7 @@ pub(crate) mod declared_tree;
 mod places;
 mod shared_words;
 
-pub(crate) use shared_words::says_nothing;
+pub(crate) use shared_words::is_stop_word;
 
 use std::collections::BTreeMap;
 

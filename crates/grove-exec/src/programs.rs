@@ -405,7 +405,7 @@ impl ProgramState {
         on_event(ProgramEvent::Close);
     }
 
-    fn say_next(&mut self, on_event: &mut dyn FnMut(ProgramEvent)) {
+    fn write_next(&mut self, on_event: &mut dyn FnMut(ProgramEvent)) {
         self.input_lines.pop_front();
         if let Some(next) = self.input_lines.front() {
             on_event(ProgramEvent::Say(next.to_string()));

@@ -80,7 +80,7 @@ fn replace_through(
     let mut place = |spot: &FilePlace, from: &OsStr| {
         let same = spot.has_content(before).map_err(|error| error.source)?;
         if same {
-            patiently(spot, from, once)
+            retry_rename(spot, from, once)
         } else {
             outcome = ReplaceOutcome::Changed;
             Ok(spot.remove(from)?)
@@ -96,7 +96,7 @@ fn write_with_mode(
     durability: Durability,
     mode: Option<u32>,
 ) -> Result<(), FsError> {
-    let mut place = |spot: &FilePlace, from: &OsStr| patiently(spot, from, &mut rename_once);
+    let mut place = |spot: &FilePlace, from: &OsStr| retry_rename(spot, from, &mut rename_once);
     put(&FilePlace::at(path)?, content, durability, mode, &mut place)
 }
 
@@ -175,10 +175,10 @@ impl TemporaryFile {
 const WAITS: [u64; 4] = [10, 25, 50, 100];
 
 /// Renames, waiting out what a virus scanner, an indexer or a network share holds for a moment.
-fn patiently(spot: &FilePlace, from: &OsStr, once: &mut Rename<'_>) -> std::io::Result<()> {
+fn retry_rename(spot: &FilePlace, from: &OsStr, once: &mut Rename<'_>) -> std::io::Result<()> {
     for wait in WAITS {
         match once(spot, from) {
-            Err(error) if may_pass(&error) => std::thread::sleep(Duration::from_millis(wait)),
+            Err(error) if is_transient(&error) => std::thread::sleep(Duration::from_millis(wait)),
             done => return done,
         }
     }
@@ -186,7 +186,7 @@ fn patiently(spot: &FilePlace, from: &OsStr, once: &mut Rename<'_>) -> std::io::
 }
 
 /// Returns true if a refusal (EBUSY, EPERM, EACCES) may be over in a moment.
-fn may_pass(error: &std::io::Error) -> bool {
+fn is_transient(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{PermissionDenied, ResourceBusy};
     matches!(error.kind(), ResourceBusy | PermissionDenied)
 }
@@ -210,7 +210,7 @@ fn place_new(spot: &FilePlace, from: &OsStr) -> std::io::Result<()> {
             done => Ok(done?),
         }
     };
-    patiently(spot, from, &mut once)
+    retry_rename(spot, from, &mut once)
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ pub(crate) fn read_own(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FsErr
             _ if is_sticky => 0,
             _ => 0o002,
         };
-        if is_others(&metadata, others) {
+        if may_be_changed_by_others(&metadata, others) {
             return Ok(None);
         }
     }
@@ -97,11 +97,11 @@ pub(crate) fn read_own(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FsErr
 
 /// Returns true if the target of a path belongs to another user, or may be written by all.
 pub fn belongs_to_others(path: &Path) -> Result<bool, FsError> {
-    Ok(is_others(&metadata_of(path)?, 0o002))
+    Ok(may_be_changed_by_others(&metadata_of(path)?, 0o002))
 }
 
 /// Returns true if another user may change it: its owner, or those whom its mode lets write. Root trusts all files.
-fn is_others(metadata: &std::fs::Metadata, writers: u32) -> bool {
+fn may_be_changed_by_others(metadata: &std::fs::Metadata, writers: u32) -> bool {
     let user = rustix::process::geteuid().as_raw();
     let is_own = user == 0 || [0, user].contains(&metadata.uid());
     !is_own || metadata.mode() & writers != 0

@@ -128,7 +128,7 @@ impl HttpModel {
             };
             let whole = self.settings.deadlines.whole;
             let answer = timeout(whole, self.try_once(request, &mut watched)).await;
-            let answer = answer.unwrap_or_else(|_| Err(late("the whole answer", whole)));
+            let answer = answer.unwrap_or_else(|_| Err(deadline_error("the whole answer", whole)));
             let mut error = match answer {
                 Ok(mut answer) => {
                     answer.lost = lost;
@@ -201,7 +201,7 @@ impl HttpModel {
                 Ok(Ok(response)) => return Ok((kept, response, request_bytes)),
                 Ok(Err(error)) if error.is_parse_too_large() => return Err(head_too_large()),
                 Ok(Err(_)) => {}
-                Err(_) => return Err(late("the first byte of the answer", first_byte)),
+                Err(_) => return Err(deadline_error("the first byte of the answer", first_byte)),
             }
         }
         let connect = self.settings.deadlines.connect;
@@ -210,7 +210,7 @@ impl HttpModel {
             Ok(Ok(response)) => Ok((connection, response, request_bytes)),
             Ok(Err(error)) if error.is_parse_too_large() => Err(head_too_large()),
             Ok(Err(error)) => Err(lost_connection("before it answered", &error)),
-            Err(_) => Err(late("the first byte of the answer", first_byte)),
+            Err(_) => Err(deadline_error("the first byte of the answer", first_byte)),
         }
     }
 
@@ -259,7 +259,7 @@ impl HttpModel {
                     return Err(failed);
                 }
                 Ok(None) => break,
-                Err(_) => return Err(late("more of the answer", idle)),
+                Err(_) => return Err(deadline_error("more of the answer", idle)),
             }
         }
         let answer = decoder.finish(request_bytes)?;
@@ -327,7 +327,7 @@ async fn start_of(mut body: Incoming) -> Vec<u8> {
     start
 }
 
-fn late(what: &str, limit: Duration) -> ModelError {
+fn deadline_error(what: &str, limit: Duration) -> ModelError {
     ModelError::provider(
         ModelFailure::Idle,
         format!("{what} did not come within {limit:?}"),

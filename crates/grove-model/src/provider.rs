@@ -228,7 +228,7 @@ impl Providers {
     }
 
     /// Returns a provider whose key may be there and that says that it has a model of this id.
-    pub fn that_lists(&self, name: &str) -> Option<&Provider> {
+    pub fn listing_model(&self, name: &str) -> Option<&Provider> {
         let (id, _) = split_thinking(name.trim());
         self.ready()
             .find(|provider| provider.has(id) == ModelAvailability::Yes)

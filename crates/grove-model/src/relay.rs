@@ -121,7 +121,7 @@ impl Relay {
 
     /// Sets the system text and the message of the child.
     #[must_use]
-    pub fn telling(mut self, told: [String; 2]) -> Self {
+    pub fn with_told(mut self, told: [String; 2]) -> Self {
         self.told = told;
         self
     }

@@ -124,7 +124,7 @@ pub fn named_model<'a>(
     }
     match providers.find_where(name, parent, can_ask) {
         Ok(found) => Ok(NamedModel::OfProvider(found)),
-        Err(_) => match providers.that_lists(name) {
+        Err(_) => match providers.listing_model(name) {
             Some(provider) if !can_ask(provider) => Err(not_spoken(provider)),
             _ => Ok(NamedModel::OfProgram),
         },

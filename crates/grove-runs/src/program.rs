@@ -326,7 +326,7 @@ impl ProgramChild<'_> {
         let metered = Metered {
             relay: relay
                 .clone()
-                .telling([self.system.clone(), self.talk.message.clone()]),
+                .with_told([self.system.clone(), self.talk.message.clone()]),
             store: Arc::clone(self.store),
             run: self.run.to_owned(),
             of: self.of.clone(),

@@ -58,7 +58,11 @@ impl SeenDigests {
 }
 
 /// Records the digests of a snapshot, and wakes those that wait for changes.
-pub(crate) fn saw(seen: &watch::Sender<SeenDigests>, snapshot: &Snapshot, parts: DiscoveryParts) {
+pub(crate) fn record_snapshot(
+    seen: &watch::Sender<SeenDigests>,
+    snapshot: &Snapshot,
+    parts: DiscoveryParts,
+) {
     seen.send_if_modified(|seen| {
         let is_new = seen.everything != snapshot.digest || seen.agents.is_some() != parts.agents;
         if is_new {
@@ -73,7 +77,7 @@ pub(crate) fn follow(mut subscription: Subscription, seen: Arc<watch::Sender<See
     let follow = move || {
         while !subscription.is_over() {
             if let Some(update) = subscription.next(LONG) {
-                saw(&seen, &update.snapshot, update.parts);
+                record_snapshot(&seen, &update.snapshot, update.parts);
             }
         }
     };
@@ -118,7 +122,7 @@ pub(crate) async fn tell(peer: Peer<RoleServer>, mut changes: Changes, ended: Ca
 /// Notifies a subscriber of changes in the lists and resources that it subscribed to.
 ///
 /// The resources are compared with their state when the subscription was acknowledged.
-pub(crate) async fn tell_subscriber(
+pub(crate) async fn notify_subscriber(
     subscription: &SubscriptionContext,
     served: &Served,
     acknowledged: &SubscribedResources,

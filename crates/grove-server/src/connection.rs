@@ -322,7 +322,7 @@ impl ServerHandler for ClientConnection {
             method => {
                 let version = context.protocol_version();
                 let has_handshake = version.is_none_or(|version| version.has_initialize());
-                let misfit = parameters::misfit(method, params.as_ref(), has_handshake);
+                let misfit = parameters::parameter_fault(method, params.as_ref(), has_handshake);
                 let error = misfit.map_or_else(
                     || {
                         let message = format!("there is no method `{}`", one_line(method));
@@ -369,7 +369,7 @@ impl ServerHandler for ClientConnection {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        changes::tell_subscriber(&context, &self.served, &self.acknowledged).await;
+        changes::notify_subscriber(&context, &self.served, &self.acknowledged).await;
         Ok(())
     }
 }

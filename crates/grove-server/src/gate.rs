@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Default)]
 struct RequestCounts {
-    asked: AtomicUsize,
+    requests: AtomicUsize,
     unread: AtomicUsize,
     less: Notify,
 }
@@ -37,9 +37,9 @@ impl RequestCounts {
             let less = self.less.notified();
             if self.unread.load(Ordering::Relaxed) >= MOST_UNREAD {
                 less.await;
-            } else if self.asked.load(Ordering::Relaxed) >= MOST_REQUESTS {
+            } else if self.requests.load(Ordering::Relaxed) >= MOST_REQUESTS {
                 if tokio::time::timeout(PATIENCE, less).await.is_err() {
-                    self.lower(&self.asked);
+                    self.lower(&self.requests);
                 }
             } else {
                 return;
@@ -84,7 +84,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for GatedTransport<T> {
             item,
             TxJsonRpcMessage::<RoleServer>::Response(_) | TxJsonRpcMessage::<RoleServer>::Error(_)
         ) {
-            under_way.lower(&under_way.asked);
+            under_way.lower(&under_way.requests);
         }
         under_way.unread.fetch_add(1, Ordering::Relaxed);
         let unread = UnreadAnswer(under_way);
@@ -100,7 +100,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for GatedTransport<T> {
         self.under_way.room().await;
         let message = self.transport.receive().await;
         if matches!(message, Some(RxJsonRpcMessage::<RoleServer>::Request(_))) {
-            self.under_way.asked.fetch_add(1, Ordering::Relaxed);
+            self.under_way.requests.fetch_add(1, Ordering::Relaxed);
         }
         message
     }

@@ -101,7 +101,11 @@ const METHODS: &[(&str, MethodLifecycle, &[Parameter])] = &[
 ];
 
 /// Returns the fault in the parameters of a request that could not be read; none when the server has no such method.
-pub(crate) fn misfit(method: &str, params: Option<&Value>, has_handshake: bool) -> Option<String> {
+pub(crate) fn parameter_fault(
+    method: &str,
+    params: Option<&Value>,
+    has_handshake: bool,
+) -> Option<String> {
     let absent = if has_handshake {
         MethodLifecycle::NoHandshake
     } else {
@@ -112,13 +116,13 @@ pub(crate) fn misfit(method: &str, params: Option<&Value>, has_handshake: bool) 
         .find(|(name, lifecycle, _)| *name == method && *lifecycle != absent)?;
     let empty = JsonObject::new();
     let given = params.and_then(Value::as_object).unwrap_or(&empty);
-    let mut misfits = parameters.iter().filter_map(|it| it.misfit(given));
+    let mut misfits = parameters.iter().filter_map(|it| it.parameter_fault(given));
     let first = misfits.next();
     Some(first.unwrap_or_else(|| format!("the parameters are not what `{method}` takes")))
 }
 
 impl Parameter {
-    fn misfit(&self, given: &JsonObject) -> Option<String> {
+    fn parameter_fault(&self, given: &JsonObject) -> Option<String> {
         let name = self.name;
         let (fits, form) = match (given.get(name), self.form) {
             (None | Some(Value::Null), _) if self.is_needed => {
@@ -170,7 +174,7 @@ mod tests {
                         continue;
                     }
                     assert!(!is_read(method, &params), "{method}: {params}");
-                    let said = misfit(method, Some(&params), has_handshake).unwrap();
+                    let said = parameter_fault(method, Some(&params), has_handshake).unwrap();
                     let expected = format!("`{}` {why}", parameter.name);
                     assert!(said.starts_with(&expected), "{method}: {said}");
                 }
@@ -187,12 +191,12 @@ mod tests {
             ("subscriptions/listen", true, false),
             ("subscriptions/listen", false, true),
         ] {
-            let said = misfit(method, None, has_handshake);
+            let said = parameter_fault(method, None, has_handshake);
             assert_eq!(said.is_some(), is_there, "{method}");
         }
         let odd = json!({ "name": "skill", "requestState": 7 });
         assert_eq!(
-            misfit("tools/call", Some(&odd), true).as_deref(),
+            parameter_fault("tools/call", Some(&odd), true).as_deref(),
             Some("the parameters are not what `tools/call` takes")
         );
     }

@@ -54,7 +54,7 @@ impl ServedLibrary {
     /// Looks at the library, and announces a change to those that wait for one.
     pub(crate) fn discover(&self) -> Discovery {
         let discovery = self.live.discover();
-        changes::saw(&self.seen, &discovery.snapshot, discovery.request.parts);
+        changes::record_snapshot(&self.seen, &discovery.snapshot, discovery.request.parts);
         discovery
     }
 

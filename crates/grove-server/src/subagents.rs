@@ -190,7 +190,7 @@ async fn wait(
                 Ok((told, Waited::GoesOn(line))) => {
                     awaited = told;
                     if let Some(line) = line {
-                        tell_progress(context, awaited.told, &line).await;
+                        send_progress(context, awaited.told, &line).await;
                     }
                 }
                 Err(message) => return Ok(Err(message)),
@@ -206,7 +206,7 @@ async fn wait(
 }
 
 /// Sends the progress of a run to a client that asked for it: the number and the text of its last event.
-async fn tell_progress(context: &RequestContext<RoleServer>, seq: u64, line: &str) {
+async fn send_progress(context: &RequestContext<RoleServer>, seq: u64, line: &str) {
     let Some(token) = context.meta.get_progress_token() else {
         return;
     };

@@ -188,7 +188,7 @@ fn one(
     let unsteady = || PromptError::FileChanged(location.clone());
     let text = sources.agents.read(agent).ok_or_else(unsteady)?;
     let format = sources.agents.format_of(agent);
-    let own = prompts::own_of(agent, format, &location, &text).ok_or_else(unsteady)?;
+    let own = prompts::prompt_agent(agent, format, &location, &text).ok_or_else(unsteady)?;
     let file = own.agent;
     // Each agent chooses as it does for its prompt; a skill is exported once for all agents.
     let (offered, files) = sources.skills_with(&discovery.snapshot, sources.skill_path(&location));

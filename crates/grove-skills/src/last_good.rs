@@ -79,7 +79,7 @@ impl<'a, 'last> CandidateKeeper<'a, 'last> {
     }
 
     /// The bytes of a file, as long as there is room for them; it loses them otherwise.
-    pub(crate) fn afford(&mut self, known: &mut CachedFile) -> Option<Arc<[u8]>> {
+    pub(crate) fn text_within_limit(&mut self, known: &mut CachedFile) -> Option<Arc<[u8]>> {
         let length = known.text.as_ref()?.len();
         match self.bytes_left.checked_sub(length) {
             Some(left) => self.bytes_left = left,

@@ -393,7 +393,7 @@ fn gather(
             through_link: found.through_link,
         });
         let content = Arc::clone(&known.content);
-        let text = keeper.afford(&mut known);
+        let text = keeper.text_within_limit(&mut known);
         let number = all.len();
         all.push(known);
         // A note beside skill folders is no skill unless it has frontmatter, or is named as one.

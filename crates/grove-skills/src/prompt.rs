@@ -75,7 +75,7 @@ impl AgentPrompt {
 }
 
 /// The definition of an agent by its own file, or by settings that replace its text.
-pub(crate) fn own_of<'a>(
+pub(crate) fn prompt_agent<'a>(
     agent: &'a Agent,
     format: AgentFormat,
     location: &'a Path,
@@ -150,7 +150,7 @@ pub fn prompt_at(
     let unsteady = || PromptError::FileChanged(location.clone());
     let source = sources.agents.read(agent).ok_or_else(unsteady)?;
     let format = sources.agents.format_of(agent);
-    let own = own_of(agent, format, &location, &source).ok_or_else(unsteady)?;
+    let own = prompt_agent(agent, format, &location, &source).ok_or_else(unsteady)?;
     let path = sources.skill_path(&location);
     // The folders that an agent brings are known where the agent was found.
     let (skills, files) = match path {
@@ -184,9 +184,12 @@ pub fn prompt_at(
     made.prompt
         .put_base(&own, options.base.as_ref(), &instructions);
     // A fault of its file or its overrides is a warning about its prompt too.
-    let of_agent = agent.diagnostics.iter().chain(agents.concerning(agent));
+    let of_agent = agent
+        .diagnostics
+        .iter()
+        .chain(agents.override_findings(agent));
     let of_agent = of_agent.filter(|finding| finding.severity != Severity::Info);
-    let others = stood_in_for(agents, agent, options).into_iter();
+    let others = unusable_namesakes(agents, agent, options).into_iter();
     let said = others.chain(of_agent.cloned());
     made.prompt.warnings.splice(0..0, said);
     Ok(made)
@@ -217,7 +220,7 @@ pub(crate) fn choose(
 }
 
 /// Findings about agents of its name that go before an agent and cannot be used.
-fn stood_in_for(agents: &Agents, agent: &Agent, options: &PromptOptions) -> Vec<Diagnostic> {
+fn unusable_namesakes(agents: &Agents, agent: &Agent, options: &PromptOptions) -> Vec<Diagnostic> {
     let mut all = agents.all.iter();
     let at = all.position(|known| (known.root, known.id()) == (agent.root, agent.id()));
     let asked = options.asked.as_deref().unwrap_or(&agent.name);

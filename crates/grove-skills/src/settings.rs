@@ -37,7 +37,7 @@ impl LoadedSettings {
         let file = user_file(environment);
         let read = files::read_bounded(&file, MAX_CONFIG_BYTES);
         if let Some(text) = loaded.text(read, &file) {
-            loaded.lay(&text, LayerScope::User, &file);
+            loaded.apply_layer(&text, LayerScope::User, &file);
         }
         loaded
     }
@@ -52,7 +52,7 @@ impl LoadedSettings {
             return;
         };
         if trust().covers_file(&file, &Digest::of(text.as_bytes()).to_string()) {
-            return self.lay(&text, LayerScope::Project, &file);
+            return self.apply_layer(&text, LayerScope::Project, &file);
         }
         let message = "the project's configuration is not used: it is new or not trusted";
         let finding = Diagnostic::new(Code::ConfigUntrusted, message);
@@ -79,13 +79,13 @@ impl LoadedSettings {
             .ok()
     }
 
-    fn lay(&mut self, text: &str, scope: LayerScope, file: &Path) {
+    fn apply_layer(&mut self, text: &str, scope: LayerScope, file: &Path) {
         let (layer, diagnostics) = parse(text, scope, file);
         if layer.agents.is_some() {
             let digest = Digest::of(text.as_bytes());
             self.digests.push((file.to_path_buf(), digest));
         }
-        self.settings.lay(layer, scope);
+        self.settings.apply_layer(layer, scope);
         self.diagnostics.extend(diagnostics);
         self.files.push(file.to_path_buf());
     }

@@ -65,7 +65,7 @@ impl SkillInputs {
             used: &|file| self.usage.of(file),
             diagnostics: diagnostics.collect(),
         });
-        self.say_what_is_kept(&mut snapshot);
+        self.report_stand_ins(&mut snapshot);
         let skills = snapshot.skills.iter();
         let untrusted = skills
             .filter(|skill| skill.state == EntryState::Untrusted)
@@ -83,7 +83,7 @@ impl SkillInputs {
     }
 
     /// Adds the finding about its file to each skill whose last good version stands in.
-    fn say_what_is_kept(&self, snapshot: &mut Snapshot) {
+    fn report_stand_ins(&self, snapshot: &mut Snapshot) {
         for (planned, loaded) in self.planned.iter().zip(&self.loaded) {
             let path = &planned.root.path;
             let root = snapshot.roots.iter().position(|root| root.path == *path);

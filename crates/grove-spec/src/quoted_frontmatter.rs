@@ -156,7 +156,7 @@ fn blank_out_repeated(lines: &mut [String]) {
 /// The text with quotes around the values that have a character with a meaning in YAML.
 fn with_quotes(text: &str) -> String {
     let quoted = text.lines().map(|line| match key_and_value(line) {
-        Some((key, value)) if wants_quotes(value) => format!("{key}: {}\n", in_quotes(value)),
+        Some((key, value)) if needs_quotes(value) => format!("{key}: {}\n", in_quotes(value)),
         _ => format!("{line}\n"),
     });
     quoted.collect()
@@ -173,7 +173,7 @@ fn key_and_value(line: &str) -> Option<(&str, &str)> {
     (is_key && !text.is_empty() && text.len() < value.len()).then_some((key, text))
 }
 
-fn wants_quotes(value: &str) -> bool {
+fn needs_quotes(value: &str) -> bool {
     let is_within =
         |quote: char| value.len() > 1 && value.starts_with(quote) && value.ends_with(quote);
     let is_quoted = is_within('"') || is_within('\'');

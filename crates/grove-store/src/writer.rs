@@ -277,7 +277,7 @@ fn submit(
     }
     drop(same);
     if let Some(parent) = &parent {
-        tell_above(transaction, known, parent, at, |of| Fact::Delegated {
+        record_above(transaction, known, parent, at, |of| Fact::Delegated {
             of: of.clone(),
             run: id.clone(),
             children: plan.children().count() as u64,
@@ -357,7 +357,7 @@ fn append(
     let (mut appended, spent) = append_to(transaction, known, run, draft)?;
     if let Some(spent) = spent.filter(|spent| !spent.usage.is_nothing()) {
         let at = appended.event.at;
-        appended.others = spend_above(transaction, known, run, &spent, at)?;
+        appended.others = add_usage_above(transaction, known, run, &spent, at)?;
     }
     // This comes last, because a run above may have had the child stopped.
     if let Some(of) = appended.event.fact.told_by() {
@@ -453,7 +453,7 @@ fn append_to(
 
 /// Records the usage of a run in every run above it, in the same transaction. If one of them comes to its end by that,
 /// this run ends too.
-fn spend_above(
+fn add_usage_above(
     transaction: &Transaction<'_>,
     known: &mut KnownRuns,
     run: &str,
@@ -496,7 +496,7 @@ fn spend_above(
 }
 
 /// Records a fact in every run above; if one refuses it, none has it.
-fn tell_above(
+fn record_above(
     transaction: &Transaction<'_>,
     known: &mut KnownRuns,
     parent: &Parent,

@@ -52,7 +52,7 @@ pub(crate) fn cuts(text: &str) -> impl Iterator<Item = TextCut> + '_ {
 fn cuts_after(text: &str, start: usize) -> impl Iterator<Item = TextCut> + '_ {
     let (before, after) = text.split_at(start);
     let n_before = before.chars().count();
-    let kept = before.trim_end_matches(is_loose);
+    let kept = before.trim_end_matches(is_joining);
     let mut since_space = 0;
     let mut trimmed = TextCut {
         end: kept.len(),
@@ -72,7 +72,7 @@ fn cuts_after(text: &str, start: usize) -> impl Iterator<Item = TextCut> + '_ {
         if c.is_whitespace() {
             since_space = 0;
         }
-        if !is_loose(c) {
+        if !is_joining(c) {
             trimmed = TextCut {
                 end: start + at + c.len_utf8(),
                 length: n_before + count + 2,
@@ -113,7 +113,7 @@ impl<'a> CutCosts<'a> {
 }
 
 /// Returns true for characters after which a text does not stop.
-fn is_loose(c: char) -> bool {
+fn is_joining(c: char) -> bool {
     c.is_whitespace()
         || matches!(
             c,

@@ -99,11 +99,11 @@ impl<'a> Forest<'a> {
         forest.names.push("");
         forest.add_skills(snapshot, wishes);
         let n_skills = forest.nodes.len();
-        forest.hang(snapshot, wishes);
+        forest.place_skills(snapshot, wishes);
         for id in (n_skills..forest.nodes.len()).rev() {
-            forest.settle(id);
+            forest.decide_groups(id);
         }
-        forest.settle(EVERYTHING);
+        forest.decide_groups(EVERYTHING);
         for id in 1..n_skills {
             let children = std::mem::take(&mut forest.nodes[id].children);
             forest.nodes[id].children = forest.divide((None, ""), "", children);
@@ -222,7 +222,7 @@ impl<'a> Forest<'a> {
     }
 
     /// Puts every skill below its branch or into its folder, making the folders.
-    fn hang(&mut self, snapshot: &'a Snapshot, wishes: &ForestOptions<'_>) {
+    fn place_skills(&mut self, snapshot: &'a Snapshot, wishes: &ForestOptions<'_>) {
         let mut folders: BTreeMap<(usize, &'a str), NodeId> = BTreeMap::new();
         let mut last: Option<((usize, &'a str), NodeId)> = None;
         for (at, skill) in snapshot.skills.iter().enumerate() {
@@ -298,7 +298,7 @@ impl<'a> Forest<'a> {
     }
 
     /// Decides which of the folders in a folder are groups, and divides what is left when it is too much.
-    fn settle(&mut self, id: NodeId) {
+    fn decide_groups(&mut self, id: NodeId) {
         let below = std::mem::take(&mut self.nodes[id].children);
         let n_items: usize = below.iter().map(|child| self.nodes[*child].n_items).sum();
         let mut children = Vec::with_capacity(below.len());

@@ -175,7 +175,7 @@ impl Ladder {
         most: usize,
     ) -> Self {
         let mut builder = LadderBuilder::new(material, request.budget.entries, most);
-        builder.climb(request);
+        builder.build(request);
         builder.ladder
     }
 
@@ -238,7 +238,7 @@ impl<'m, 'a> LadderBuilder<'m, 'a> {
         builder
     }
 
-    fn climb(&mut self, request: &CatalogRequest<'_>) {
+    fn build(&mut self, request: &CatalogRequest<'_>) {
         let pinned = self.pinned(request);
         for id in &pinned {
             self.lift(*id);

@@ -120,7 +120,7 @@ pub fn update(before: &KnownSkills, now_known: &KnownSkills, now: &CatalogNow<'_
     for skill in removed.filter(|skill| !addresses.contains(&*skill.address)) {
         style.entry(
             &mut gone,
-            skill.told_name(style, &shared),
+            skill.entry_name(style, &shared),
             None,
             &skill.location,
         );
@@ -132,7 +132,7 @@ pub fn update(before: &KnownSkills, now_known: &KnownSkills, now: &CatalogNow<'_
     for ((skill, _), known) in all.filter(|(_, known)| old.get(&*known.address) != Some(known)) {
         let description = skill.description().map(one_line);
         let description = description.map(|text| shorten(&text, FIRST_LENGTH));
-        let name = known.told_name(style, &shared);
+        let name = known.entry_name(style, &shared);
         style.entry(&mut come, name, description.as_deref(), &known.location);
     }
     if gone.is_empty() && come.is_empty() {
@@ -150,7 +150,7 @@ pub fn update(before: &KnownSkills, now_known: &KnownSkills, now: &CatalogNow<'_
 
 impl KnownSkill {
     /// Returns the name for an entry; the address where entries have no locations and several skills share the name.
-    fn told_name<'a>(&'a self, style: CatalogStyle, shared: &BTreeSet<&str>) -> &'a str {
+    fn entry_name<'a>(&'a self, style: CatalogStyle, shared: &BTreeSet<&str>) -> &'a str {
         if !style.has_locations() && shared.contains(&*self.name) {
             &self.address
         } else {

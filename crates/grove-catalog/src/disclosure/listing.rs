@@ -121,9 +121,9 @@ fn push_rest(text: &mut String, snapshot: &Snapshot, rest: &[DisclosureNode]) {
     // The words around the names take at most 100 characters, with numbers of any length.
     let mut room = MAX_REST_CHARS.saturating_sub(line.len() + 100);
     let mut names = Vec::new();
-    let bearers = bearers(snapshot);
+    let bearers = count_names(snapshot);
     for node in rest {
-        let name = unmistakable(snapshot, node, &bearers);
+        let name = unique_name(snapshot, node, &bearers);
         // A backtick in a name would end the name early.
         let usable = !name.contains('`') && name == one_line(&name);
         let name = format!("`{}`", escape_xml(&name));
@@ -152,7 +152,7 @@ fn push_rest(text: &mut String, snapshot: &Snapshot, rest: &[DisclosureNode]) {
 }
 
 /// Counts the offered skills of each name.
-fn bearers(snapshot: &Snapshot) -> BTreeMap<String, usize> {
+fn count_names(snapshot: &Snapshot) -> BTreeMap<String, usize> {
     let mut bearers = BTreeMap::new();
     for skill in &snapshot.skills {
         if skill.state.is_offered() {
@@ -164,7 +164,7 @@ fn bearers(snapshot: &Snapshot) -> BTreeMap<String, usize> {
 }
 
 /// Returns a skill's name if no other skill has it, and otherwise the key.
-fn unmistakable(
+fn unique_name(
     snapshot: &Snapshot,
     node: &DisclosureNode,
     bearers: &BTreeMap<String, usize>,

@@ -143,7 +143,7 @@ impl KeyWriter<'_, '_> {
             }
         } else if restriction::of(&entry, self.source.format).is_none() {
             let message = self.no_counterpart(&entry.key);
-            self.say(message, Severity::Info, Some(entry.position));
+            self.add_finding(message, Severity::Info, Some(entry.position));
         }
     }
 
@@ -169,7 +169,7 @@ impl KeyWriter<'_, '_> {
             "`skillPath` of agent `{}` is not written for {}: the skills that it names are copied from there",
             self.source.name, self.job.title
         );
-        self.say(message, Severity::Info, self.source.place("skillPath"));
+        self.add_finding(message, Severity::Info, self.source.place("skillPath"));
     }
 
     fn thinking(&mut self) {
@@ -194,11 +194,16 @@ impl KeyWriter<'_, '_> {
     fn left_out(&mut self, what: &str, severity: Severity) {
         let message = self.no_counterpart(what);
         let key = what.split([':', '.']).next().unwrap_or(what);
-        self.say(message, severity, self.source.place(key));
+        self.add_finding(message, severity, self.source.place(key));
     }
 
     /// Adds a finding about a key, in the file of the agent if that is where the key stands.
-    pub(super) fn say(&mut self, message: String, severity: Severity, at: Option<Position>) {
+    pub(super) fn add_finding(
+        &mut self,
+        message: String,
+        severity: Severity,
+        at: Option<Position>,
+    ) {
         let finding = Diagnostic::new(Code::ExportUnmapped, message).with_severity(severity);
         // Keys of a role that settings declare may be in another file than the settings.
         let place = at.filter(|_| self.source.format != AgentFormat::CodexConfig);

@@ -64,7 +64,7 @@ impl KeyWriter<'_, '_> {
             }
             AgentFormat::Codex => self.denied_by_sandbox(&powers),
             _ => {
-                let left = self.those_left(&powers);
+                let left = self.remaining_tools(&powers);
                 self.entries.push(print::list("tools", &left));
             }
         }
@@ -76,7 +76,7 @@ impl KeyWriter<'_, '_> {
         match &powers.allowed {
             Some(own) => Some(self.translated(&powers, own)),
             None if powers.denied.is_empty() => None,
-            None => Some(self.those_left(&powers)),
+            None => Some(self.remaining_tools(&powers)),
         }
     }
 
@@ -150,7 +150,7 @@ impl KeyWriter<'_, '_> {
                 "`{key}` restricts agent `{agent}` in a way that {title} cannot be told, or not in full"
             )
         };
-        self.say(message, Severity::Warning, Some(entry.position));
+        self.add_finding(message, Severity::Warning, Some(entry.position));
     }
 
     /// Returns tools by the host's names, with one that reads if the agent has skills to read.
@@ -164,7 +164,7 @@ impl KeyWriter<'_, '_> {
                 "agent `{}` has no tools in {}: none of those that it names is there",
                 self.source.name, self.job.title
             );
-            self.say(message, Severity::Warning, powers.place());
+            self.add_finding(message, Severity::Warning, powers.place());
         }
         let reading = tools::reading(export);
         let reads = self.source.is_light() && !self.source.skills.is_empty();
@@ -176,7 +176,7 @@ impl KeyWriter<'_, '_> {
 
     fn denied_names(&mut self, powers: &AgentPowers) -> Vec<String> {
         let tools = tools::denied(&powers.denied, &self.job.rules.export);
-        self.still_there(powers, &tools.unmapped);
+        self.warn_still_allowed(powers, &tools.unmapped);
         tools.names
     }
 
@@ -188,12 +188,12 @@ impl KeyWriter<'_, '_> {
                 "{} has one switch for `write` and `edit`, so agent `{}` has neither there",
                 self.job.title, self.source.name
             );
-            self.say(message, Severity::Warning, powers.place());
+            self.add_finding(message, Severity::Warning, powers.place());
         }
     }
 
     /// Returns all tools but the denied ones, for a host that has no list of denied tools.
-    fn those_left(&mut self, powers: &AgentPowers) -> Vec<String> {
+    fn remaining_tools(&mut self, powers: &AgentPowers) -> Vec<String> {
         let left = tools::others(&powers.denied, &self.job.rules.export);
         let message = format!(
             "{} has no list of tools that an agent must not have, so agent `{}` has these alone: {}",
@@ -201,7 +201,7 @@ impl KeyWriter<'_, '_> {
             self.source.name,
             quoted(&left)
         );
-        self.say(message, Severity::Warning, powers.place());
+        self.add_finding(message, Severity::Warning, powers.place());
         left
     }
 
@@ -222,7 +222,7 @@ impl KeyWriter<'_, '_> {
                 "`tools` of agent `{}` has no counterpart in {} and was left out",
                 self.source.name, self.job.title
             );
-            return self.say(message, Severity::Warning, powers.place());
+            return self.add_finding(message, Severity::Warning, powers.place());
         }
         self.read_only(powers, "");
     }
@@ -237,7 +237,7 @@ impl KeyWriter<'_, '_> {
             .filter(|tool| !(is_read_only && CHANGING.contains(&&***tool)))
             .cloned()
             .collect();
-        self.still_there(powers, &still_there);
+        self.warn_still_allowed(powers, &still_there);
         if !is_read_only {
             return;
         }
@@ -257,7 +257,7 @@ impl KeyWriter<'_, '_> {
              {} may use its caller's",
             self.job.title, self.source.name, self.job.title
         );
-        self.say(message, Severity::Warning, powers.place());
+        self.add_finding(message, Severity::Warning, powers.place());
     }
 
     fn unmapped_tools(&mut self, powers: &AgentPowers, unmapped: &[String]) {
@@ -270,11 +270,11 @@ impl KeyWriter<'_, '_> {
             quoted(unmapped),
             self.source.name
         );
-        self.say(message, Severity::Warning, powers.place());
+        self.add_finding(message, Severity::Warning, powers.place());
     }
 
     /// Warns about tools that the agent must not have and that the host cannot deny.
-    fn still_there(&mut self, powers: &AgentPowers, tools: &[String]) {
+    fn warn_still_allowed(&mut self, powers: &AgentPowers, tools: &[String]) {
         if tools.is_empty() {
             return;
         }
@@ -285,7 +285,7 @@ impl KeyWriter<'_, '_> {
             self.source.name,
             self.job.title
         );
-        self.say(message, Severity::Warning, powers.place());
+        self.add_finding(message, Severity::Warning, powers.place());
     }
 }
 

@@ -74,7 +74,7 @@ impl Prompt {
                 self.base = BasePromptUse::First;
                 let mut text = prompt_text(&base.text);
                 if own.agent.inherit_project_context {
-                    self.leave_to(&text);
+                    self.remove_instructions_in(&text);
                 } else {
                     let (rest, cut) = without_instructions(&text, instructions);
                     if cut > 0 {
@@ -108,7 +108,7 @@ impl Prompt {
         self.join();
     }
 
-    fn leave_to(&mut self, base: &str) {
+    fn remove_instructions_in(&mut self, base: &str) {
         let mut left_to_it = Vec::new();
         self.blocks.retain(|block| {
             let told = block.kind == PromptPartKind::Instructions

@@ -46,7 +46,7 @@ fn run_of_letters(run: &str, after: &str, buffer: &mut String, each: &mut dyn Fn
         each(buffer);
         return;
     }
-    if says_something(buffer) {
+    if is_telling(buffer) {
         each(buffer);
     }
     let mut start = 0;
@@ -55,7 +55,7 @@ fn run_of_letters(run: &str, after: &str, buffer: &mut String, each: &mut dyn Fn
         if let Some(part) = run.get(start..end).filter(|_| is_part) {
             lower(part, buffer);
             let is_number = buffer.bytes().all(|b| b.is_ascii_digit());
-            if !is_number && says_something(buffer) {
+            if !is_number && is_telling(buffer) {
                 each(buffer);
             }
         }
@@ -142,7 +142,7 @@ fn is_unspaced(c: char) -> bool {
 }
 
 /// Returns true if a word is more than a letter and not one of those that every text has.
-pub(super) fn says_something(word: &str) -> bool {
+pub(super) fn is_telling(word: &str) -> bool {
     let alone = word.len() == 1 && !word.bytes().all(|b| b.is_ascii_digit());
     !alone && STOP.binary_search(&word).is_err()
 }

@@ -133,7 +133,7 @@ impl<'a> TreeBuilder<'a> {
         self.declared.insert(branch, seen.len());
         if !twice.is_empty() {
             let message = format!("declared twice: {}", first_names(&twice));
-            self.say(branch, Code::ChildDuplicate, message, twice);
+            self.add_finding(branch, Code::ChildDuplicate, message, twice);
         }
         if !missing.is_empty() {
             let message = format!(
@@ -141,7 +141,7 @@ impl<'a> TreeBuilder<'a> {
                 count(missing.len(), "declared child is", "declared children are"),
                 first_names(&missing)
             );
-            self.say(branch, Code::ChildMissing, message, missing);
+            self.add_finding(branch, Code::ChildMissing, message, missing);
         }
     }
 
@@ -211,7 +211,7 @@ impl<'a> TreeBuilder<'a> {
             [one] => *one,
             [] => {
                 let message = format!("no skill of this root is called `{wanted}`");
-                return self.say(child, Code::ParentMissing, message, Vec::new());
+                return self.add_finding(child, Code::ParentMissing, message, Vec::new());
             }
             several => {
                 let ids = several.iter().filter_map(|at| self.skills.get(*at));
@@ -221,7 +221,7 @@ impl<'a> TreeBuilder<'a> {
                     ids.len(),
                     first_names(&ids)
                 );
-                return self.say(child, Code::ParentMissing, message, ids);
+                return self.add_finding(child, Code::ParentMissing, message, ids);
             }
         };
         if self.claim(child, parent, child) {
@@ -254,7 +254,7 @@ impl<'a> TreeBuilder<'a> {
                     self.id(child),
                     self.id(first)
                 );
-                self.say(claimant, Code::ChildDuplicate, message, Vec::new());
+                self.add_finding(claimant, Code::ChildDuplicate, message, Vec::new());
                 return false;
             }
             None => {}
@@ -271,7 +271,7 @@ impl<'a> TreeBuilder<'a> {
                     self.id(parent)
                 )
             };
-            self.say(claimant, Code::TreeCycle, message, Vec::new());
+            self.add_finding(claimant, Code::TreeCycle, message, Vec::new());
             return false;
         }
         if let Some(slot) = self.parents.get_mut(child) {
@@ -313,7 +313,7 @@ impl<'a> TreeBuilder<'a> {
                     if ids.len() == 1 { "its" } else { "their" },
                     first_names(&ids)
                 );
-                self.say(branch, Code::TreeDepth, message, ids);
+                self.add_finding(branch, Code::TreeDepth, message, ids);
             }
         }
     }
@@ -331,14 +331,14 @@ impl<'a> TreeBuilder<'a> {
             let declared = self.declared.get(&branch).copied().unwrap_or(0);
             if children.len().max(declared) < FEW {
                 let message = format!("it has {}", count(children.len(), "child", "children"));
-                self.say(branch, Code::BranchSmall, message, Vec::new());
+                self.add_finding(branch, Code::BranchSmall, message, Vec::new());
             }
-            self.judge_words(branch, children);
+            self.check_shared_words(branch, children);
         }
     }
 
     /// The description of a parent must give a model a reason to open it.
-    fn judge_words(&mut self, branch: usize, children: &[usize]) {
+    fn check_shared_words(&mut self, branch: usize, children: &[usize]) {
         let Some((parent, description)) = self
             .skills
             .get(branch)
@@ -353,7 +353,7 @@ impl<'a> TreeBuilder<'a> {
             .filter(|child| child.content.flags().valid)
             .filter(|child| {
                 let description = child.description().unwrap_or_default();
-                !words.meet(&ListedWords::of(child.name(), description))
+                !words.share_a_word(&ListedWords::of(child.name(), description))
             })
             .map(|child| child.name().to_owned())
             .collect();
@@ -363,7 +363,7 @@ impl<'a> TreeBuilder<'a> {
                 count(hidden.len(), "child", "children"),
                 first_names(&hidden)
             );
-            self.say(branch, Code::BranchVague, message, hidden);
+            self.add_finding(branch, Code::BranchVague, message, hidden);
         }
     }
 
@@ -372,7 +372,7 @@ impl<'a> TreeBuilder<'a> {
     }
 
     /// Adds a finding about a skill, at the key that caused it if there is one.
-    fn say(&mut self, at: usize, code: Code, message: String, names: Vec<String>) {
+    fn add_finding(&mut self, at: usize, code: Code, message: String, names: Vec<String>) {
         let mut finding = Diagnostic::new(code, message).with_names(names);
         let keys = self.keys(at);
         let children = keys.and_then(|keys| Some(keys.children.as_ref()?.at));

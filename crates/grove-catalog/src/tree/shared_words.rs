@@ -30,7 +30,7 @@ impl ListedWords {
     }
 
     /// Returns true if the two share a word that counts, or if their scripts cannot be compared.
-    pub(super) fn meet(&self, other: &Self) -> bool {
+    pub(super) fn share_a_word(&self, other: &Self) -> bool {
         let counts = |word: &&String| {
             word.chars().count() >= LONG || self.name.contains(*word) || other.name.contains(*word)
         };
@@ -51,7 +51,7 @@ fn stems(text: &str) -> impl Iterator<Item = String> + '_ {
 }
 
 /// Returns true if a word in lower case says nothing about what a skill is for.
-pub(crate) fn says_nothing(word: &str) -> bool {
+pub(crate) fn is_stop_word(word: &str) -> bool {
     SAYS_NOTHING.contains(&stem(word))
 }
 
@@ -109,7 +109,8 @@ mod tests {
             (("書類", "文書を扱う"), ("pdf", "PDFを読む")),
         ] {
             assert!(
-                ListedWords::of(parent.0, parent.1).meet(&ListedWords::of(child.0, child.1)),
+                ListedWords::of(parent.0, parent.1)
+                    .share_a_word(&ListedWords::of(child.0, child.1)),
                 "{parent:?} {child:?}"
             );
         }
@@ -138,7 +139,8 @@ mod tests {
             (("web", "Do it as one"), ("sql", "Run it as one")),
         ] {
             assert!(
-                !ListedWords::of(parent.0, parent.1).meet(&ListedWords::of(child.0, child.1)),
+                !ListedWords::of(parent.0, parent.1)
+                    .share_a_word(&ListedWords::of(child.0, child.1)),
                 "{parent:?} {child:?}"
             );
         }

@@ -38,7 +38,7 @@ fn settings(text: &str) -> Settings {
     let mut settings = Settings::default();
     let (layer, findings) = parse(text, LayerScope::User, std::path::Path::new("c"));
     assert_eq!(findings, []);
-    settings.lay(layer, LayerScope::User);
+    settings.apply_layer(layer, LayerScope::User);
     settings
 }
 

@@ -196,7 +196,7 @@ fn get(there: Environment, said: &Said<'_>) -> Result<String, EngineError> {
             fields.retain(|key, _| !matches!(key.as_str(), "name" | "description"));
             push_fields(&mut text, &fields);
             push_findings(&mut text, &agent.diagnostics);
-            push_findings(&mut text, agents.concerning(agent));
+            push_findings(&mut text, agents.override_findings(agent));
             Ok(text)
         }
         Meant::Chain(name) => {

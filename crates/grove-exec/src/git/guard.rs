@@ -122,7 +122,7 @@ impl Git {
             if now.as_deref() == before || (!files::is_there(&path) && !is_link) {
                 continue;
             }
-            if is_config(&path) && !self.names_more(&path, before)? {
+            if is_config(&path) && !self.has_new_programs(&path, before)? {
                 continue;
             }
             restore(&path, before, is_link)?;
@@ -132,7 +132,7 @@ impl Git {
     }
 
     /// Returns true if a configuration has new settings that may name programs.
-    fn names_more(&self, path: &Path, before: Option<&[u8]>) -> Result<bool, GitError> {
+    fn has_new_programs(&self, path: &Path, before: Option<&[u8]>) -> Result<bool, GitError> {
         let Ok(now) = GitSettings::of_file(path, &self.environment) else {
             return Ok(true);
         };

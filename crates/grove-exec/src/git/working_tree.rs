@@ -213,7 +213,7 @@ impl Git {
         let tree = self.tree_now(folder, base, &index, apart)?;
         let patch = self.patch_below(folder, base, &tree, below)?;
         let files = self.changed(folder, base, &tree)?.len() as u64;
-        self.show_to_apply(folder, base, &tree, &patch, scratch, below)?;
+        self.check_patch(folder, base, &tree, &patch, scratch, below)?;
         let mut captured = CapturedTree {
             patch,
             files,
@@ -250,7 +250,7 @@ impl Git {
     }
 
     /// Checks that the patch on top of the commit gives exactly the files that are there.
-    fn show_to_apply(
+    fn check_patch(
         &self,
         folder: &Path,
         base: &str,

@@ -174,7 +174,7 @@ impl Keeper {
         let report = report.filter(|sealed: &SealedReport| ended_well && sealed.word == word);
         let left = match &report {
             Some(sealed) if sealed.report.left.is_empty() => Vec::new(),
-            _ => end_what_is_left().await,
+            _ => end_strays_of_keeper().await,
         };
         match report {
             Some(SealedReport { report, .. }) => Ok(ProcessEnd {
@@ -207,7 +207,7 @@ fn random_word() -> Result<String, ExecError> {
 }
 
 /// Ends the processes of a killed keeper, which have become our children. Returns those that could not be ended.
-async fn end_what_is_left() -> Vec<u32> {
+async fn end_strays_of_keeper() -> Vec<u32> {
     let ended = tokio::task::spawn_blocking(|| end_strays(own_children::ids, STRAYS));
     let left = ended.await.map(|ended| ended.left).unwrap_or_default();
     super::ids(&left)

@@ -215,7 +215,7 @@ fn answered(
         }
         _ => return,
     }
-    heard.say_next(on_event);
+    heard.write_next(on_event);
 }
 
 fn update(heard: &mut ProgramState, update: &Value, on_event: &mut dyn FnMut(ProgramEvent)) {

@@ -159,7 +159,7 @@ fn answered(heard: &mut ProgramState, line: &Value, on_event: &mut dyn FnMut(Pro
         heard.end(on_event);
     } else if command == "get_state" {
         heard.session = line["data"]["sessionId"].as_str().map(str::to_owned);
-        heard.say_next(on_event);
+        heard.write_next(on_event);
     }
 }
 

@@ -150,7 +150,7 @@ impl UndoableChange {
         } in different.iter().rev()
         {
             if !there.is_like(&kept.before) && !is_file(&kept.before, there) {
-                take_away(path, there)?;
+                remove_made(path, there)?;
             }
         }
         let mut done = Vec::new();
@@ -294,7 +294,7 @@ fn is_file(before: &PathContent, there: &PathContent) -> bool {
 }
 
 /// Removes what a command made. A folder in which something was put since stays.
-fn take_away(path: &Path, there: &PathContent) -> Result<(), FsError> {
+fn remove_made(path: &Path, there: &PathContent) -> Result<(), FsError> {
     match there {
         PathContent::File { .. } | PathContent::Link(_) => FilePlace::unlinked(path)?.remove_it(),
         PathContent::Folder { .. } => {

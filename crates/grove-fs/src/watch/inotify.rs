@@ -125,7 +125,7 @@ impl Inotify {
         let watch = FolderWatch {
             number,
             interest: interest.clone(),
-            silent: file_system::silent(folder),
+            silent: file_system::unreliable_file_system(folder),
         };
         Ok(self
             .by_path
@@ -244,7 +244,7 @@ impl ChangeWatcher for Inotify {
             wanted
                 .folders
                 .keys()
-                .for_each(|folder| coverage.miss(why.clone(), folder));
+                .for_each(|folder| coverage.add_gap(why.clone(), folder));
             return coverage;
         }
         self.is_torn = false;
@@ -263,19 +263,19 @@ impl ChangeWatcher for Inotify {
             if let Some(watch) = self.by_path.get_mut(folder) {
                 watch.interest = interest.clone();
                 if let Some(name) = watch.silent {
-                    coverage.miss(GapReason::FileSystem(name), folder);
+                    coverage.add_gap(GapReason::FileSystem(name), folder);
                 }
                 continue;
             }
             if is_out {
-                coverage.miss(GapReason::OutOfWatches, folder);
+                coverage.add_gap(GapReason::OutOfWatches, folder);
                 continue;
             }
             match self.add(folder, interest) {
                 Ok(watch) => {
                     coverage.added += 1;
                     if let Some(name) = watch.silent {
-                        coverage.miss(GapReason::FileSystem(name), folder);
+                        coverage.add_gap(GapReason::FileSystem(name), folder);
                     }
                 }
                 Err(Errno::NOENT | Errno::NOTDIR) => {
@@ -283,9 +283,9 @@ impl ChangeWatcher for Inotify {
                 }
                 Err(Errno::NOSPC | Errno::NOMEM) => {
                     is_out = true;
-                    coverage.miss(GapReason::OutOfWatches, folder);
+                    coverage.add_gap(GapReason::OutOfWatches, folder);
                 }
-                Err(errno) => coverage.miss(GapReason::Refused(errno.to_string()), folder),
+                Err(errno) => coverage.add_gap(GapReason::Refused(errno.to_string()), folder),
             }
         }
         coverage

@@ -154,7 +154,7 @@ pub enum GapReason {
 }
 
 impl WatchCoverage {
-    fn miss(&mut self, why: GapReason, folder: &Path) {
+    fn add_gap(&mut self, why: GapReason, folder: &Path) {
         match self.gaps.iter_mut().find(|gap| gap.why == why) {
             Some(gap) => gap.folders += 1,
             None => self.gaps.push(WatchGap {

@@ -155,7 +155,7 @@ impl ExportTarget {
             }
         }
         for (folder, record) in &records {
-            self.say_record(folder, record, request, exported);
+            self.report_record(folder, record, request, exported);
         }
         if !request.is_dry {
             let announced = self.announced(&records, &writings, &stale);
@@ -355,7 +355,7 @@ impl ExportTarget {
         }
     }
 
-    fn say_record(
+    fn report_record(
         &self,
         folder: &str,
         record: &ExportRecord,

@@ -94,7 +94,7 @@ fn skills_in<'a>(snapshot: &'a Snapshot, root: &Path) -> &'a [Skill] {
 }
 
 /// Returns true if findings differ that do not follow from the inputs of the digest.
-pub(super) fn says_more(old: &Snapshot, new: &Snapshot) -> bool {
+pub(super) fn findings_differ(old: &Snapshot, new: &Snapshot) -> bool {
     old.diagnostics != new.diagnostics || !kept(old).eq(kept(new))
 }
 

@@ -33,13 +33,13 @@ struct LoadState {
     begun: u64,
     done: u64,
     /// The number of the latest load that a caller waits for.
-    asked: u64,
+    wanted_load: u64,
     sequence: u64,
     published: Instant,
     remembered: VecDeque<(u64, Vec<ReloadCause>)>,
     stopping: bool,
     /// Set when the thread has ended, so that only callers discover.
-    over: bool,
+    has_ended: bool,
 }
 
 /// The publications since a subscriber looked, taken together.
@@ -58,12 +58,12 @@ impl LoadQueue {
                 latest: first,
                 begun: 1,
                 done: 1,
-                asked: 0,
+                wanted_load: 0,
                 sequence: 0,
                 published: Instant::now(),
                 remembered: VecDeque::new(),
                 stopping: false,
-                over: false,
+                has_ended: false,
             }),
             changed: Condvar::new(),
             bell,
@@ -85,21 +85,21 @@ impl LoadQueue {
 
     /// Waits for a load that begins after this was called.
     pub(super) fn discover(&self) -> Discovery {
-        let wanted = self.ask();
+        let wanted = self.request_load();
         self.wait_for_load(wanted)
     }
 
-    fn ask(&self) -> u64 {
+    fn request_load(&self) -> u64 {
         let mut state = self.state();
         let wanted = state.begun + 1;
-        state.asked = state.asked.max(wanted);
+        state.wanted_load = state.wanted_load.max(wanted);
         drop(state);
         self.ring();
         wanted
     }
 
     fn wait_for_load(&self, wanted: u64) -> Discovery {
-        let is_waiting = |state: &mut LoadState| state.done < wanted && !state.over;
+        let is_waiting = |state: &mut LoadState| state.done < wanted && !state.has_ended;
         let state = self
             .changed
             .wait_while(self.state(), is_waiting)
@@ -135,9 +135,9 @@ impl LoadQueue {
     }
 
     /// Returns true if a caller waits for a load that has not begun.
-    pub(super) fn is_asked(&self) -> bool {
+    pub(super) fn is_load_requested(&self) -> bool {
         let state = self.state();
-        state.asked > state.begun
+        state.wanted_load > state.begun
     }
 
     pub(super) fn is_stopping(&self) -> bool {
@@ -186,7 +186,7 @@ impl LoadQueue {
 
     /// Marks the end of the thread; from now on a caller that waits discovers by itself.
     pub(super) fn end(&self) {
-        self.state().over = true;
+        self.state().has_ended = true;
         self.changed.notify_all();
     }
 
@@ -216,7 +216,7 @@ impl LoadState {
         let last = std::mem::replace(&mut self.latest, discovery.clone());
         let (before, now) = (&last.snapshot, &discovery.snapshot);
         let is_news = !Arc::ptr_eq(before, now)
-            && (before.version != now.version || difference::says_more(before, now));
+            && (before.version != now.version || difference::findings_differ(before, now));
         if !is_news {
             return last;
         }
@@ -280,18 +280,18 @@ mod tests {
             wait_begun.recv().unwrap();
             for _ in 0..CALLERS {
                 scope.spawn(|| {
-                    let wanted = queue.ask();
+                    let wanted = queue.request_load();
                     all_asked.wait();
                     queue.wait_for_load(wanted);
                 });
             }
             all_asked.wait();
-            assert!(queue.is_asked());
+            assert!(queue.is_load_requested());
             go_on.send(()).unwrap();
             in_flight.join().unwrap();
             assert_eq!(queue.loads(), first + 1);
             // The work of a live library's thread.
-            while queue.is_asked() {
+            while queue.is_load_requested() {
                 queue.load(ReloadCauses::default);
             }
         });

@@ -61,7 +61,7 @@ impl LiveWorker {
         self.watch();
         while !self.queue.is_stopping() {
             let left = self.due().saturating_duration_since(Instant::now());
-            if self.queue.is_asked() || left.is_zero() {
+            if self.queue.is_load_requested() || left.is_zero() {
                 self.discover();
                 self.watch();
             } else {
@@ -111,7 +111,7 @@ impl LiveWorker {
     fn discover(&mut self) {
         let start = Instant::now();
         let queue = Arc::clone(&self.queue);
-        let is_asked = queue.is_asked();
+        let is_asked = queue.is_load_requested();
         queue.load(|| {
             // Events that were noted down until now are seen by this discovery.
             for _ in 0..PORTIONS {

@@ -26,7 +26,7 @@ struct OverrideTarget {
 impl Manager {
     /// Switches an agent off.
     pub fn disable(&mut self, name: &str, scope: LayerScope) -> Result<ChangeReport, ManageError> {
-        let meant = self.meant(name)?;
+        let meant = self.override_target(name)?;
         let mut config = self.config(scope)?;
         let before = config.saved();
         config.set(
@@ -127,7 +127,7 @@ impl Manager {
         let changed = config.write()?;
         if found.is_empty() && !changed {
             // A name that no agent has and no configuration mentions is most likely a slip.
-            self.meant(name)?;
+            self.override_target(name)?;
         }
         let meant = OverrideTarget {
             name: name.to_owned(),
@@ -164,7 +164,7 @@ impl Manager {
         scope: LayerScope,
         asks: &[FileEdit],
     ) -> Result<ChangeReport, ManageError> {
-        let meant = self.meant(name)?;
+        let meant = self.override_target(name)?;
         let mut config = self.config(scope)?;
         let mut fields = grove_spec::agent::AgentFile::default();
         for ask in asks {
@@ -193,9 +193,9 @@ impl Manager {
         Ok(self.overridden(&meant, scope, config.path, changed, warnings))
     }
 
-    fn meant(&self, query: &str) -> Result<OverrideTarget, ManageError> {
+    fn override_target(&self, query: &str) -> Result<OverrideTarget, ManageError> {
         match self.agents().find(query) {
-            Ok(at) => self.meant_at(query, at),
+            Ok(at) => self.override_target_at(query, at),
             Err(near) => Err(ManageError::not_found("agent", query, &near)),
         }
     }
@@ -208,12 +208,12 @@ impl Manager {
             agent.is_some_and(|agent| agent.state == EntryState::Disabled)
         });
         match off {
-            Some(at) => self.meant_at(query, at),
-            None => self.meant(query),
+            Some(at) => self.override_target_at(query, at),
+            None => self.override_target(query),
         }
     }
 
-    fn meant_at(&self, query: &str, at: usize) -> Result<OverrideTarget, ManageError> {
+    fn override_target_at(&self, query: &str, at: usize) -> Result<OverrideTarget, ManageError> {
         let agents = self.agents();
         let agent = agents
             .all

@@ -11,7 +11,7 @@ use crate::fence::{line_at, lines};
 const MAX_LINES: u32 = 40;
 
 /// The refusal of a file without frontmatter, at the place where the author meant to begin it, if there is one.
-pub(super) fn sharpen(text: &str, refusal: Diagnostic) -> Diagnostic {
+pub(super) fn locate_refusal(text: &str, refusal: Diagnostic) -> Diagnostic {
     if refusal.code != Code::FrontmatterMissing {
         return refusal;
     }

@@ -18,7 +18,7 @@ pub fn create(
     if let (Some(package), Some(file)) = (package, file.as_object_mut()) {
         file.insert("package".to_owned(), package.into());
     }
-    let chain = sound(parse(&file.to_string(), ChainFormat::Json))?;
+    let chain = runnable(parse(&file.to_string(), ChainFormat::Json))?;
     Ok(match print::markdown(&chain) {
         Ok(text) => (ChainFormat::Markdown, text),
         Err(print::NotInMarkdown) => (ChainFormat::Json, print::json(&chain)),
@@ -28,9 +28,9 @@ pub fn create(
 /// The file with other steps; the same text if it has these already. The error is the first fault in them.
 pub fn with_steps(text: &str, format: ChainFormat, steps: &Value) -> Result<String, String> {
     let old =
-        sound(parse(text, format)).map_err(|why| format!("the chain cannot be read: {why}"))?;
+        runnable(parse(text, format)).map_err(|why| format!("the chain cannot be read: {why}"))?;
     let file = json!({ "name": "x", "description": "x", "chain": steps });
-    let new = sound(parse(&file.to_string(), ChainFormat::Json))?.steps;
+    let new = runnable(parse(&file.to_string(), ChainFormat::Json))?.steps;
     if new == old.steps {
         return Ok(text.to_owned());
     }
@@ -53,7 +53,7 @@ pub fn with_steps(text: &str, format: ChainFormat, steps: &Value) -> Result<Stri
 }
 
 /// Returns a chain that can be run as it is written, or the first error.
-fn sound(parsed: ParsedChain) -> Result<ChainFile, String> {
+fn runnable(parsed: ParsedChain) -> Result<ChainFile, String> {
     match parsed.diagnostics.iter().find(|finding| finding.is_error()) {
         Some(finding) => Err(finding.message.clone()),
         None => Ok(parsed.chain),

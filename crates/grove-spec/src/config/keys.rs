@@ -122,10 +122,10 @@ macro_rules! config_keys {
 
         impl Settings {
             /// Applies a layer's keys of the table to the settings.
-            pub(super) fn lay_keys(&mut self, layer: &mut ConfigLayer, scope: LayerScope) {
-                $(lay::<$first_kind>(&mut self.$first, layer.$first.take(), scope);)*
-                $(lay::<Limit>(&mut self.limits.$limit, layer.$limit.take(), scope);)*
-                $(lay::<$then_kind>(&mut self.$then, layer.$then.take(), scope);)*
+            pub(super) fn apply_keys(&mut self, layer: &mut ConfigLayer, scope: LayerScope) {
+                $(apply_layer::<$first_kind>(&mut self.$first, layer.$first.take(), scope);)*
+                $(apply_layer::<Limit>(&mut self.limits.$limit, layer.$limit.take(), scope);)*
+                $(apply_layer::<$then_kind>(&mut self.$then, layer.$then.take(), scope);)*
             }
 
             /// Returns every key of the table with its value, in the order of the reference page.
@@ -311,7 +311,7 @@ fn shown(value: Json) -> Json {
     }
 }
 
-fn lay<K: ConfigKind>(
+fn apply_layer<K: ConfigKind>(
     in_force: &mut Sourced<K::Value>,
     layer: Option<Sourced<K::Value>>,
     scope: LayerScope,

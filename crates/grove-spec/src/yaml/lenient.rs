@@ -180,7 +180,7 @@ impl BlankCorrector {
             } else {
                 "text in brackets continues on a line that is not indented"
             };
-            self.say(
+            self.add_finding(
                 number,
                 lead.len() + 1,
                 message,
@@ -252,7 +252,7 @@ impl BlankCorrector {
             Some(rest) if is_list && is_nothing(rest) => {
                 let comma = after.len() - after.trim_start().len();
                 let place = column + value.chars().count() + comma + 1;
-                self.say(
+                self.add_finding(
                     number,
                     place,
                     "there is a comma after the closing bracket",
@@ -271,13 +271,13 @@ impl BlankCorrector {
             self.shifted.push((number, lead.len(), indent));
             let message =
                 "a tab indents the line, which YAML does not allow; it was read as one level";
-            self.say(number, 1, message, "indent with blanks");
+            self.add_finding(number, 1, message, "indent with blanks");
         }
         self.out.extend(std::iter::repeat_n(' ', indent));
     }
 
     /// Adds a finding, one of each kind for each key in the first column.
-    fn say(&mut self, line: u32, column: usize, message: &str, help: &str) {
+    fn add_finding(&mut self, line: u32, column: usize, message: &str, help: &str) {
         let said = self
             .findings
             .get(self.n_findings_before..)

@@ -25,13 +25,13 @@ pub(super) fn repair(
 ) -> YamlBlock {
     let mut block = repaired(text, first_line, refusal, known);
     if !block.diagnostics.iter().any(Diagnostic::is_error) {
-        hold_restrictions(&mut block.entries, text, first_line, known.restricts);
+        keep_restrictions(&mut block.entries, text, first_line, known.restricts);
     }
     block
 }
 
 /// Adds the restricting keys that the repair took for a part of another key's text.
-fn hold_restrictions(
+fn keep_restrictions(
     entries: &mut Vec<YamlEntry>,
     text: &str,
     first_line: u32,

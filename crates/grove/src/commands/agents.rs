@@ -169,13 +169,13 @@ fn show(discovery: &Discovery, agent: &Agent, out: &mut CommandOutput) {
     let is_quoted = !files.format_of(agent).is_settings();
     let source = files.read(agent).filter(|_| is_quoted);
     findings(&agent.diagnostics, source.as_deref(), out);
-    findings(agents.concerning(agent), None, out);
+    findings(agents.override_findings(agent), None, out);
 }
 
 fn to_json(agents: &Agents, agent: &Agent) -> Value {
     let content = agent.content.as_ref();
     let mut shown = EntryJson::new(agents.entries(), agent);
-    let of_settings = DiagnosticJson::list(agents.concerning(agent));
+    let of_settings = DiagnosticJson::list(agents.override_findings(agent));
     shown.diagnostics.extend(of_settings);
     let rest = content.and_then(|content| content.rest.as_ref());
     let overridden = agent.overridden.iter().map(|set| {

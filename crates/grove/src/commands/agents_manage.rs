@@ -45,7 +45,7 @@ pub(super) fn run(
             };
             let mut changed = manager.create(&asked)?;
             let readers = manager.readers_of_agent(&changed.file);
-            changed.notes.extend(who_reads(&changed.name, readers));
+            changed.notes.extend(readers_note(&changed.name, readers));
             ("create", *json, changed)
         }
         AgentsCommand::Edit {
@@ -89,7 +89,7 @@ pub(super) fn run(
 }
 
 /// Says which programs besides Grove read a new agent's file, and how others get it.
-fn who_reads(name: &str, readers: AgentReaders) -> Vec<String> {
+fn readers_note(name: &str, readers: AgentReaders) -> Vec<String> {
     let hosts: Vec<&str> = AgentRules::names().collect();
     if readers == AgentReaders::default() {
         return vec![format!(

@@ -87,7 +87,7 @@ pub(super) fn run(discovered: &DiscoveredLibrary, json: bool, out: &mut CommandO
     let of_snapshot = of_snapshot.filter(|finding| finding.needs_attention());
     print_findings(of_snapshot.chain(&attention.packages), None, out);
     out.line("");
-    let mut said = attention.said();
+    let mut said = attention.finding_counts();
     said.extend(of_runs);
     if findings > 0 {
         let command = naming::command_with_flags("grove skills check", &discovered.request);
@@ -169,7 +169,7 @@ impl OtherFindings {
         })
     }
 
-    fn said(&self) -> Vec<String> {
+    fn finding_counts(&self) -> Vec<String> {
         let mut said = Vec::new();
         let mut tell = |noun: &str, n: usize, hint: &str| {
             if n > 0 {

@@ -24,7 +24,7 @@ pub(super) fn run(
     let is_install = matches!(command, McpCommand::Install { .. });
     let change = change(environment, entry, is_install)?;
     if is_install {
-        say_what_it_lists(environment, host_of(entry.host).name(), out);
+        report_known_skills(environment, host_of(entry.host).name(), out);
     }
     decide(environment, &change, entry, out)
 }
@@ -74,7 +74,7 @@ pub(super) fn is_installed(
 }
 
 /// Says which of the skills the host finds by itself, so that the person is not surprised to see them twice.
-fn say_what_it_lists(environment: &Environment, name: &str, out: &mut CommandOutput) {
+fn report_known_skills(environment: &Environment, name: &str, out: &mut CommandOutput) {
     let Some(host) = hosts::by_name(name) else {
         return;
     };

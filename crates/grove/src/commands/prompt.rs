@@ -80,7 +80,7 @@ fn print(
     out.diagnostics(&prompt.warnings);
     if arguments.explain {
         explain(&discovery.world.environment, prompt, out);
-        out.note(&said_of_base(prompt));
+        out.note(&base_prompt_note(prompt));
     } else {
         out.text(&prompt.text);
     }
@@ -101,7 +101,7 @@ fn read_base(given: &Path, environment: &Environment) -> Result<BasePrompt, Comm
 }
 
 /// Says how the prompt stands to that of the program that runs the agent.
-fn said_of_base(prompt: &Prompt) -> String {
+fn base_prompt_note(prompt: &Prompt) -> String {
     let mode = match prompt.mode {
         PromptMode::Append => "append",
         PromptMode::Replace => "replace",

@@ -56,7 +56,7 @@ pub(super) fn run(
             };
             let mut changed = manager.create_skill(&asked)?;
             let readers = manager.readers_of_skill(&changed.file, asked.scope);
-            changed.notes.push(who_reads(&changed.name, &readers));
+            changed.notes.push(readers_note(&changed.name, &readers));
             (*json, changed)
         }
         ManageSkills::Edit { whose, .. } => {
@@ -106,7 +106,7 @@ fn known_host(name: &str) -> Result<Host, CommandError> {
 }
 
 /// The hosts that read a new skill's file besides Grove, and the way to the others.
-fn who_reads(name: &str, readers: &[String]) -> String {
+fn readers_note(name: &str, readers: &[String]) -> String {
     if readers.is_empty() {
         let name = one_line(name);
         return format!(

@@ -136,7 +136,7 @@ pub(crate) fn run(
 struct Interrupts {
     runtime: tokio::runtime::Runtime,
     signal: Signal,
-    came: bool,
+    was_interrupted: bool,
 }
 
 impl Interrupts {
@@ -152,7 +152,7 @@ impl Interrupts {
         Ok(Self {
             runtime,
             signal,
-            came: false,
+            was_interrupted: false,
         })
     }
 
@@ -162,8 +162,8 @@ impl Interrupts {
                 .await
                 .is_ok()
         };
-        self.came |= self.runtime.block_on(waiting);
-        self.came
+        self.was_interrupted |= self.runtime.block_on(waiting);
+        self.was_interrupted
     }
 }
 

@@ -107,7 +107,7 @@ fn nowhere(views: &[HostView], name: &str, environment: &Environment) -> Command
     let roots: BTreeSet<String> = roots.map(|root| tilde(&root.path, environment)).collect();
     let error = CommandError::finding(message);
     let error = error.hint(entry_listing::hint_for(&near(views, name), "skill"));
-    let error = misnamed(views, name, environment)
+    let error = misnamed_files(views, name, environment)
         .into_iter()
         .chain(no_agents(views, name, environment))
         .fold(error, CommandError::hint);
@@ -122,7 +122,7 @@ fn nowhere(views: &[HostView], name: &str, environment: &Environment) -> Command
 }
 
 /// Returns the findings about files in a folder of this name that would be skills in other letters.
-fn misnamed(views: &[HostView], name: &str, environment: &Environment) -> BTreeSet<String> {
+fn misnamed_files(views: &[HostView], name: &str, environment: &Environment) -> BTreeSet<String> {
     let findings = views
         .iter()
         .flat_map(|view| &view.discovery.snapshot.diagnostics);

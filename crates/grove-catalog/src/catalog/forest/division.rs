@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::tree::says_nothing;
+use crate::tree::is_stop_word;
 
 use super::name_words::NameWords;
 use super::{FEWEST, Forest, ForestNodeKind, MOST, NodeId, group};
@@ -57,7 +57,7 @@ impl<'a> Forest<'a> {
         let most = loose.len() - usize::from(is_everything);
         let words = self.words.get_or_insert_with(|| NameWords::of(&self.names));
         let shared = words.shared(&loose, FEWEST..=most);
-        let named = shared.into_iter().filter(|(word, _)| !says_nothing(word));
+        let named = shared.into_iter().filter(|(word, _)| !is_stop_word(word));
         let mut by_word: Vec<(&str, Vec<usize>)> = named.collect();
         by_word.sort_unstable_by(|(a, of_a), (b, of_b)| (of_b.len(), a).cmp(&(of_a.len(), b)));
         let mut is_taken = vec![false; loose.len()];

@@ -254,7 +254,9 @@ fn as_quoted(parsed: &mut ParsedAgent, quoted: QuotedFrontmatter, format: AgentF
 pub(super) fn read_markdown(text: &str, format: AgentFormat) -> ParsedAgent {
     let document = match frontmatter::read(text, known_keys::KNOWN) {
         Ok(document) => document,
-        Err(refusal) => return ParsedAgent::refused(near_frontmatter::sharpen(text, refusal)),
+        Err(refusal) => {
+            return ParsedAgent::refused(near_frontmatter::locate_refusal(text, refusal));
+        }
     };
     let mut diagnostics = document.diagnostics;
     let AgentWithPlaces { agent, places } = document

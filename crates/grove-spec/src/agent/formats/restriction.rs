@@ -53,7 +53,7 @@ impl Restriction {
     }
 
     /// A restriction that is not about tools as such.
-    const fn of_its_own() -> Self {
+    const fn unrelated_to_tools() -> Self {
         Self {
             denied: DeniedTools::Tools(Vec::new()),
             is_whole: false,
@@ -81,13 +81,13 @@ const MODE: &str = "permissionmode";
 
 /// Returns true if a key is known to restrict in files of every format.
 pub(crate) fn is_known(key: &str) -> bool {
-    let key = in_one_way(key);
+    let key = canonical_key(key);
     let is_switch = SWITCHES.iter().any(|(word, _)| *word == key);
     is_switch || RESTRICTING.contains(&&*key) || key == MODE || is_list_of_tools(&key)
 }
 
 /// The one spelling of a key that people write in several ways; any other key as it is.
-fn in_one_way(key: &str) -> Cow<'_, str> {
+fn canonical_key(key: &str) -> Cow<'_, str> {
     let written = bare(key);
     if written == MODE || written == READ_ONLY || is_list_of_tools(&written) {
         return written.into();
@@ -123,13 +123,13 @@ pub fn of(entry: &YamlEntry, format: AgentFormat) -> Option<Restriction> {
     let word = value.as_text();
     let unless = |words: &[&str]| match word {
         Some(word) if words.contains(&word) => None,
-        Some(_) => Some(Restriction::of_its_own()),
+        Some(_) => Some(Restriction::unrelated_to_tools()),
         None => Some(Restriction::of_everything()),
     };
-    match (format.of_files(), &*in_one_way(&entry.key)) {
+    match (format.of_files(), &*canonical_key(&entry.key)) {
         (AgentFormat::Codex, "sandbox_mode") => match word {
             Some("danger-full-access") => None,
-            Some("workspace-write") => Some(Restriction::of_its_own()),
+            Some("workspace-write") => Some(Restriction::unrelated_to_tools()),
             // Later versions may have other words, but none can restrict more than this.
             Some(_) => Some(Restriction::of_changes()),
             None => Some(Restriction::of_everything()),
@@ -151,7 +151,7 @@ pub fn of(entry: &YamlEntry, format: AgentFormat) -> Option<Restriction> {
                 let word = switch.value.as_text();
                 word.is_none_or(|word| matches!(word, "true" | "live" | "enabled"))
             };
-            (!switches.iter().all(is_on)).then(Restriction::of_its_own)
+            (!switches.iter().all(is_on)).then(Restriction::unrelated_to_tools)
         }
         (AgentFormat::Opencode, "tools") => {
             switches(entry, &[ToolPermission::Allow, ToolPermission::Ask])
@@ -160,11 +160,11 @@ pub fn of(entry: &YamlEntry, format: AgentFormat) -> Option<Restriction> {
         | (AgentFormat::Claude, "isolation")
         | (AgentFormat::Copilot, "github")
         | (AgentFormat::Codex, "sandbox_workspace_write" | "default_permissions" | "permissions") => {
-            Some(Restriction::of_its_own())
+            Some(Restriction::unrelated_to_tools())
         }
         (AgentFormat::Copilot, "agents") => match tool_items(value, format) {
             Some(items) if items == ["*"] => None,
-            Some(_) => Some(Restriction::of_its_own()),
+            Some(_) => Some(Restriction::unrelated_to_tools()),
             None => Some(Restriction::of_everything()),
         },
         (_, MODE) if word == Some("plan") => Some(Restriction::of_changes()),
@@ -188,13 +188,13 @@ pub fn of(entry: &YamlEntry, format: AgentFormat) -> Option<Restriction> {
         },
         (_, key) if RESTRICTING.contains(&key) => Some(match value.value {
             YamlValue::List(_) => Restriction::of_everything(),
-            YamlValue::Text(_) | YamlValue::Map(_) => Restriction::of_its_own(),
+            YamlValue::Text(_) | YamlValue::Map(_) => Restriction::unrelated_to_tools(),
         }),
         (_, key) => {
             let switch = SWITCHES.iter().find(|(word, _)| *word == key);
             let (_, restricting) = switch?;
             match word.and_then(parse_boolean) {
-                Some(is_on) if is_on == *restricting => Some(Restriction::of_its_own()),
+                Some(is_on) if is_on == *restricting => Some(Restriction::unrelated_to_tools()),
                 Some(_) => None,
                 None => Some(Restriction::of_everything()),
             }
