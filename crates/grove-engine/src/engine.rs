@@ -70,7 +70,7 @@ impl Engine {
         ServedHere::start(self.environment.clone())
     }
 
-    /// The environment.
+    /// Returns the environment of the engine.
     pub const fn environment(&self) -> &Environment {
         &self.environment
     }
